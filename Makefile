@@ -1,0 +1,53 @@
+# Two commands on a fresh machine with python3 and make: `make demo` and `make test`.
+# Everything lives in .venv; nothing is installed outside the checkout.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --editable '.[test]'
+	@touch $@
+
+.PHONY: setup
+setup: $(STAMP) ## create .venv and install the package in it
+
+.PHONY: demo
+demo: $(STAMP) ## fit GPLC to the motorcycle data and draw its predictive bands
+	$(BIN)/python examples/demo.py
+
+.PHONY: lint
+lint: $(STAMP) ## style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: test
+test: lint ## lint, then every test (two processes)
+	$(BIN)/pytest -q -n 2 --dist worksteal
+
+.PHONY: test-heavy
+test-heavy: $(STAMP) ## the statistical checks at full length (about half an hour)
+	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical
+
+.PHONY: bench
+bench: $(STAMP) ## speed, as ratios measured in one run
+	$(BIN)/python benchmarks/sweep.py
+
+.PHONY: format
+format: $(STAMP) ## let ruff rewrite the files
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: clean
+clean: ## remove .venv and everything generated
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

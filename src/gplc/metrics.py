@@ -1,0 +1,234 @@
+"""How good predictive distributions are, judged on data: from a `Predictive` and arrays only.
+
+Each function takes the distributions of n rows and one number for each row, and gives the average
+over the rows (`pit` gives an array). Scores of single rows are methods of the distributions:
+``-dist.logpdf(y)``, ``dist.crps(y)``.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gplc.predictive import Array, Predictive, interval_probabilities, real_array
+
+
+def nlpd(dist: Predictive, y: ArrayLike) -> float:
+    """Average negative log probability density, the paper's equation nlpd.
+
+    NLPD = -(1/N) sum_i log( (1/M) sum_j N(y_i | mean_ij, sd_ij^2) ), by log-sum-exp. Small is
+    good; differences between models are in nats a row.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows.
+    y : (n,) array-like
+        What was observed.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> round(nlpd(dist, [0.0, 2.0]), 4)
+    1.9189
+    """
+    observed = _one_per_row(dist, "y", y)
+    return float(-dist.logpdf(observed).mean())
+
+
+def mse(dist: Predictive, f: ArrayLike) -> float:
+    """Mean squared error of the predictive mean, the paper's equation mse.
+
+    MSE = (1/N) sum_i (mean_i - f_i)^2, where the paper has the true function in f. With responses
+    in f it is the squared error of prediction. Inf when the squares are beyond float64.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows.
+    f : (n,) array-like
+        True function values, or responses.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> mse(dist, [0.0, 2.0])
+    2.0
+    """
+    truth = _one_per_row(dist, "f", f)
+    errors = dist.mean() - truth
+    with np.errstate(over="ignore", under="ignore"):
+        return float((errors**2).mean())
+
+
+def rmse(dist: Predictive, f: ArrayLike) -> float:
+    """Root of the mean squared error, sqrt((1/N) sum_i (mean_i - f_i)^2).
+
+    Right even where `mse` is beyond float64.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows.
+    f : (n,) array-like
+        True function values, or responses.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> round(rmse(dist, [0.0, 2.0]), 4)
+    1.4142
+    """
+    truth = _one_per_row(dist, "f", f)
+    errors = np.abs(dist.mean() - truth)
+    largest = errors.max()
+    if largest == 0:
+        return 0.0
+    with np.errstate(under="ignore"):
+        return float(largest * np.sqrt(((errors / largest) ** 2).mean()))
+
+
+def crps(dist: Predictive, y: ArrayLike) -> float:
+    """Average continuous ranked probability score, in the units of y; small is good.
+
+    CRPS = E|Y - y| - E|Y - Y'| / 2 = integral of (cdf(t) - 1{y <= t})^2 dt, which for a
+    distribution without spread is the absolute error. `Predictive.crps` gives the rows and says
+    how accurate it is.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows.
+    y : (n,) array-like
+        What was observed.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> round(crps(dist, [0.0, 2.0]), 4)
+    0.8432
+    """
+    observed = _one_per_row(dist, "y", y)
+    return float(dist.crps(observed).mean())
+
+
+def pit(dist: Predictive, y: ArrayLike) -> Array:
+    """Probability integral transform, cdf_i(y_i): uniform on [0, 1] if the model is right.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows.
+    y : (n,) array-like
+        What was observed.
+
+    Returns
+    -------
+    (n,) array
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> pit(dist, [0.0, 2.0]).round(4)
+    array([0.5   , 0.9772])
+    """
+    observed = _one_per_row(dist, "y", y)
+    return dist.cdf(observed)
+
+
+def coverage(dist: Predictive, y: ArrayLike, coverage: float = 0.9) -> float:
+    """Fraction of rows whose equal-tailed interval holds y; near `coverage` if the model is right.
+
+    Found from the cdf at y, which is cheaper than the ends of the interval.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows.
+    y : (n,) array-like
+        What was observed.
+    coverage : float
+        Probability of the intervals, in (0, 1).
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> coverage(dist, [0.0, 2.0], coverage=0.9)
+    0.5
+    """
+    low, high = interval_probabilities(coverage)
+    probability = pit(dist, y)
+    return float(((probability >= low) & (probability <= high)).mean())
+
+
+def interval_score(dist: Predictive, y: ArrayLike, coverage: float = 0.9) -> float:
+    """Average interval score: width, plus a penalty for each y outside; small is good.
+
+    With a = 1 - coverage and the equal-tailed interval (l, u): u - l + (2/a) max(l - y, 0)
+    + (2/a) max(y - u, 0) (Gneiting and Raftery 2007, equation 43).
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows.
+    y : (n,) array-like
+        What was observed.
+    coverage : float
+        Probability of the intervals, in (0, 1).
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> round(interval_score(dist, [0.0, 2.0], coverage=0.9), 4)
+    6.8412
+    """
+    observed = _one_per_row(dist, "y", y)
+    lower, upper = dist.interval(coverage).T
+    outside = np.maximum(lower - observed, 0) + np.maximum(observed - upper, 0)
+    return float((upper - lower + 2 / (1 - coverage) * outside).mean())
+
+
+def _one_per_row(dist: Predictive, name: str, values: ArrayLike) -> Array:
+    """One finite number for each row of dist."""
+    if not isinstance(dist, Predictive):
+        raise TypeError(
+            f"dist must be a Predictive, got {type(dist).__name__}; "
+            "use model.predict_dist(X) or Predictive.from_arrays(means, sds)"
+        )
+    if len(dist) == 0:
+        raise ValueError("dist has no rows, so there is nothing to average")
+    array = real_array(name, values)
+    if array.shape != (len(dist),):
+        raise ValueError(
+            f"{name} has shape {array.shape}, but dist has {len(dist)} rows: it must have shape "
+            f"({len(dist)},)"
+        )
+    if not np.isfinite(array).all():
+        row = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise ValueError(
+            f"{name} must be finite, but is {array[row]} in row {row}; drop such rows from "
+            f"{name} and from dist, for example dist[keep] and {name}[keep]"
+        )
+    return array

@@ -1,0 +1,797 @@
+"""Mixtures of Gaussians against SciPy, and the laziness that lets them be many."""
+
+import copy
+import pickle
+import tracemalloc
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.special import erfcx, logsumexp, ndtri
+from scipy.stats import kstest, norm
+
+from gplc import predictive
+from gplc._compiled import mixture
+from gplc.predictive import ArrayComponents, Predictive
+
+
+class Case(NamedTuple):
+    means: np.ndarray
+    sds: np.ndarray
+
+
+def make_case(name: str, rows: int = 4, components: int = 60) -> Case:
+    rng = np.random.default_rng(abs(sum(map(ord, name))))
+    shape = (rows, components)
+    normal = rng.standard_normal(shape)
+    match name:
+        case "near-gaussian":
+            return Case(0.1 * normal, np.exp(0.1 * rng.standard_normal(shape)))
+        case "skewed":
+            return Case(np.exp(0.5 * normal), 0.1 * np.exp(0.2 * rng.standard_normal(shape)))
+        case "heavy-tailed":
+            return Case(0.1 * normal, np.exp(2 * rng.standard_normal(shape)))
+        case "two-modes":
+            return Case(50 * np.sign(normal) + 0.1 * normal, np.full(shape, 0.5))
+        case "mixed-scales":
+            return Case(normal, 10.0 ** rng.uniform(-8, 3, shape))
+        case "far-from-zero":
+            return Case(1e6 + normal, 0.2 * np.exp(0.3 * rng.standard_normal(shape)))
+        case "one-component":
+            return Case(normal[:, :1], np.exp(rng.standard_normal((rows, 1))))
+    raise KeyError(name)
+
+
+CASES = (
+    "near-gaussian",
+    "skewed",
+    "heavy-tailed",
+    "two-modes",
+    "mixed-scales",
+    "far-from-zero",
+    "one-component",
+)
+
+
+@pytest.fixture(params=CASES)
+def case(request) -> Case:
+    return make_case(request.param)
+
+
+def each_row(case: Case, y: np.ndarray, function) -> np.ndarray:
+    """Evaluate function(y, means, sds) of every component: (n, k, M)."""
+    return function(y[:, :, None], case.means[:, None, :], case.sds[:, None, :])
+
+
+def places(case: Case) -> np.ndarray:
+    """(n, k) values of y: in the middle, between components and up to 30 SD out."""
+    centre = case.means.mean(axis=1, keepdims=True)
+    sd = np.sqrt((case.sds**2).mean(axis=1, keepdims=True) + case.means.var(axis=1, keepdims=True))
+    steps = np.array([-30, -8, -3, -1, -0.1, 0, 0.3, 1, 2.5, 6, 30])
+    return np.hstack([centre + sd * steps, case.means[:, :1], case.means[:, :1] + case.sds[:, :1]])
+
+
+# Against SciPy
+
+
+def test_densities_and_probabilities_match_scipy(case):
+    dist = Predictive.from_arrays(*case)
+    y = places(case)
+    m = case.means.shape[1]
+    log_density = logsumexp(each_row(case, y, norm.logpdf), axis=2) - np.log(m)
+    np.testing.assert_allclose(dist.logpdf(y), log_density, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(dist.pdf(y), np.exp(log_density), rtol=1e-10, atol=0)
+    np.testing.assert_allclose(dist.cdf(y), each_row(case, y, norm.cdf).mean(axis=2), rtol=1e-10)
+    np.testing.assert_allclose(dist.sf(y), each_row(case, y, norm.sf).mean(axis=2), rtol=1e-10)
+    for ours, theirs in ((dist.logcdf, norm.logcdf), (dist.logsf, norm.logsf)):
+        expected = logsumexp(each_row(case, y, theirs), axis=2) - np.log(m)
+        np.testing.assert_allclose(ours(y), expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("far", [30.0, 37.0, 39.0, 41.0, 100.0, 1e3, 1e8, 1e150])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_deep_tails_neither_underflow_nor_become_nan(far, sign):
+    case = Case(np.array([[0.0, 0.3, -0.2]]), np.array([[1.0, 0.5, 1.0]]))
+    dist = Predictive.from_arrays(*case)
+    y = np.array([[sign * far]])
+    for ours, theirs in (
+        (dist.logpdf, norm.logpdf),
+        (dist.logcdf, norm.logcdf),
+        (dist.logsf, norm.logsf),
+    ):
+        expected = logsumexp(each_row(case, y, theirs), axis=2) - np.log(3)
+        assert np.isfinite(ours(y)).all()
+        # SciPy's sum of logs near 0 is rounded to 2e-16; ours is not, see below.
+        np.testing.assert_allclose(ours(y), expected, rtol=1e-10, atol=1e-15)
+    if far <= 37:
+        np.testing.assert_allclose(dist.logcdf(far), -dist.sf(far), rtol=1e-14, atol=0)
+
+
+def test_infinite_and_absurd_y():
+    dist = Predictive.from_arrays([[0.0, 1.0]], [[1.0, 1e-3]])
+    ends = [[-np.inf, -1e300, 1e300, np.inf]]
+    np.testing.assert_array_equal(dist.logpdf(ends), np.full((1, 4), -np.inf))
+    np.testing.assert_array_equal(dist.pdf(ends), np.zeros((1, 4)))
+    np.testing.assert_array_equal(dist.cdf(ends), [[0, 0, 1, 1]])
+    np.testing.assert_array_equal(dist.sf(ends), [[1, 1, 0, 0]])
+    np.testing.assert_array_equal(dist.logcdf(ends), [[-np.inf, -np.inf, 0, 0]])
+    np.testing.assert_array_equal(dist.crps(ends)[0, [0, 3]], [np.inf, np.inf])
+
+
+def test_moments_are_those_of_the_components(case):
+    moments = Predictive.from_arrays(*case).moments()
+    # The laws of total expectation and variance, in extended precision where there is one.
+    means, sds = case.means.astype(np.longdouble), case.sds.astype(np.longdouble)
+    centre = means.mean(axis=1)
+    d = means - centre[:, None]
+    second = (d**2 + sds**2).mean(axis=1)
+    third = (d**3 + 3 * d * sds**2).mean(axis=1)
+    fourth = (d**4 + 6 * d**2 * sds**2 + 3 * sds**4).mean(axis=1)
+    np.testing.assert_allclose(moments.mean, centre.astype(float), rtol=4e-16, atol=1e-16)
+    np.testing.assert_allclose(moments.std, np.sqrt(second).astype(float), rtol=2e-15)
+    # Rounding the mean to float64 moves it by up to 1e-10 near 1e6, and skewness with it.
+    np.testing.assert_allclose(moments.skewness, (third / second**1.5).astype(float), atol=1e-9)
+    np.testing.assert_allclose(moments.kurtosis, (fourth / second**2 - 3).astype(float), atol=1e-9)
+
+
+def test_single_moments_agree_with_moments(case):
+    dist = Predictive.from_arrays(*case)
+    mean, std, skewness, kurtosis = dist.moments()
+    np.testing.assert_array_equal(dist.mean(), mean)
+    np.testing.assert_array_equal(dist.std(), std)
+    np.testing.assert_array_equal(dist.var(), std**2)
+    np.testing.assert_array_equal(dist.skewness(), skewness)
+    np.testing.assert_array_equal(dist.kurtosis(), kurtosis)
+
+
+def test_a_gaussian_has_the_moments_of_a_gaussian():
+    mean, std, skewness, kurtosis = Predictive.from_arrays([[3.0] * 7], [[2.0] * 7]).moments()
+    np.testing.assert_allclose([mean[0], std[0]], [3, 2], rtol=1e-15)
+    np.testing.assert_allclose([skewness[0], kurtosis[0]], [0, 0], atol=1e-14)
+
+
+def test_moments_by_numerical_integration():
+    case = make_case("skewed", rows=1, components=5)
+    dist = Predictive.from_arrays(*case)
+
+    def central(power: int) -> float:
+        def integrand(y):
+            return (y - mean) ** power * norm.pdf(y, case.means[0], case.sds[0]).mean()
+
+        return quad(integrand, -3, 8, points=case.means[0], epsabs=1e-13, limit=200)[0]
+
+    mean = dist.mean()[0]
+    assert dist.var()[0] == pytest.approx(central(2), rel=1e-10)
+    assert dist.skewness()[0] == pytest.approx(central(3) / central(2) ** 1.5, rel=1e-9)
+    assert dist.kurtosis()[0] == pytest.approx(central(4) / central(2) ** 2 - 3, rel=1e-9)
+
+
+# Quantiles
+
+Q = np.array([1e-12, 1e-6, 0.01, 0.05, 0.25, 0.5, 0.6, 0.9, 0.975, 1 - 1e-6, 1 - 1e-12])
+
+
+def tail_error(dist: Predictive, roots: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Relative error of the smaller of cdf and 1 - cdf at the roots, beyond what rounding y costs.
+
+    A root can only be as good as float64 can place it: half a unit in the last place of y moves
+    the cdf by the density times that much.
+    """
+    smaller = np.where(q <= 0.5, dist.cdf(roots), dist.sf(roots))
+    wanted = np.where(q <= 0.5, q, 1 - q)
+    placing = dist.pdf(roots) * np.spacing(np.abs(roots))
+    return (np.abs(smaller - wanted) - placing) / wanted
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "mixed-scales"])
+def test_quantiles_are_roots_of_the_cdf(name):
+    dist = Predictive.from_arrays(*make_case(name))
+    roots = dist.quantile(Q)
+    assert roots.shape == (4, Q.size)
+    assert tail_error(dist, roots, Q).max() < 1e-10
+    assert (np.diff(roots, axis=1) > 0).all()
+
+
+def test_quantiles_with_mixed_scales():
+    dist = Predictive.from_arrays(*make_case("mixed-scales"))
+    assert tail_error(dist, dist.quantile(Q), Q).max() < 1e-8
+
+
+def test_quantiles_match_a_root_finder_on_scipy(case):
+    dist = Predictive.from_arrays(*case)
+    for q in (0.03, 0.5, 0.77):
+        for row, (means, sds) in enumerate(zip(*case, strict=True)):
+            span = means + sds * ndtri(q)
+            if span.min() == span.max():
+                expected = span[0]
+            else:
+                expected = brentq(
+                    lambda y, means=means, sds=sds, q=q: norm.cdf(y, means, sds).mean() - q,
+                    span.min(),
+                    span.max(),
+                    xtol=1e-300,
+                    rtol=1e-15,
+                )
+            # Where the cdf is flat, SciPy's rounding error moves its root.
+            slack = 4e-15 / norm.pdf(expected, means, sds).mean()
+            assert dist[row].quantile(q)[0] == pytest.approx(expected, rel=1e-14, abs=slack)
+
+
+def test_quantiles_at_the_ends_and_in_a_gap():
+    # Two components 200 SD apart: at q = 1/2 the cdf is flat, and every point between will do.
+    dist = Predictive.from_arrays([[0.0, 100.0]], [[0.5, 0.5]])
+    assert dist.quantile([0, 1]).tolist() == [[-np.inf, np.inf]]
+    assert dist.cdf(dist.quantile(0.5))[0] == pytest.approx(0.5, abs=1e-12)
+    lower, upper = dist.quantile([0.5 - 1e-9, 0.5 + 1e-9])[0]
+    assert lower == pytest.approx(0.5 * norm.isf(2e-9), rel=1e-6)
+    assert upper == pytest.approx(100 - 0.5 * norm.isf(2e-9), rel=1e-6)
+
+
+def test_median_of_a_symmetric_mixture_is_its_centre():
+    for sds in ([0.5, 0.5], [0.1, 0.1], [3.0, 3.0]):
+        dist = Predictive.from_arrays([[-1.0, 1.0]], [sds])
+        assert dist.quantile(0.5)[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_a_steep_spike_inside_a_wide_component():
+    # The spike is 1e12 times narrower than the rest and off every obvious starting point.
+    dist = Predictive.from_arrays([[0.0, 0.377, 0.377]], [[1e3, 1e-9, 1e-9]])
+    q = np.array([0.2, 0.5, 0.7])
+    assert tail_error(dist, dist.quantile(q), q).max() < 1e-8
+
+
+def test_a_quantile_does_not_depend_on_what_else_is_asked(case):
+    dist = Predictive.from_arrays(*case)
+    together = dist.quantile(Q)
+    for k, q in enumerate(Q):
+        np.testing.assert_array_equal(dist.quantile(q), together[:, k])
+        assert dist.quantile([q]).shape == (4, 1)
+    assert dist.quantile([]).shape == (4, 0)
+
+
+def test_interval_and_summary_are_the_quantiles_and_moments(case):
+    dist = Predictive.from_arrays(*case)
+    np.testing.assert_array_equal(dist.interval(0.8), dist.quantile([0.5 * (1 - 0.8), 0.9]))
+    summary = dist.summary(0.8)
+    np.testing.assert_array_equal(np.c_[summary.lower, summary.upper], dist.interval(0.8))
+    np.testing.assert_array_equal(summary.mean, dist.mean())
+    np.testing.assert_array_equal(summary.std, dist.std())
+
+
+def test_a_quantile_takes_few_evaluations():
+    # What makes a million rows a matter of a minute: about three on the usual mixtures.
+    for name, most in (("near-gaussian", 2.5), ("skewed", 4.5), ("heavy-tailed", 8.0)):
+        means, sds = make_case(name, rows=100, components=300)
+        _, evaluations = mixture.quantiles(means, sds, np.array([0.05, 0.95]))
+        assert evaluations / 200 < most, name
+
+
+mixtures = st.integers(1, 6).flatmap(
+    lambda m: st.tuples(
+        st.lists(st.floats(-10, 10), min_size=m, max_size=m),
+        st.lists(st.floats(-3, 3).map(lambda x: 10.0**x), min_size=m, max_size=m),
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(mixtures, st.floats(1e-12, 1 - 1e-12))
+def test_any_quantile_of_any_mixture_is_a_root(components, q):
+    means, sds = components
+    dist = Predictive.from_arrays([means], [sds])
+    assert tail_error(dist, dist.quantile([q]), np.array([q])).max() < 1e-8
+
+
+@settings(max_examples=60, deadline=None)
+@given(mixtures, st.floats(-50, 50), st.floats(0, 50))
+def test_any_mixture_is_a_distribution(components, y, step):
+    means, sds = components
+    dist = Predictive.from_arrays([means], [sds])
+    low, high = dist.cdf([[y, y + step]])[0]
+    assert 0 <= low <= high <= 1
+    assert dist.cdf(y)[0] + dist.sf(y)[0] == pytest.approx(1, abs=1e-14)
+    assert np.isfinite(dist.logpdf(y)[0])
+    assert dist.std()[0] >= np.sqrt(np.mean(np.square(sds))) * (1 - 1e-12)
+    assert 0 < dist.crps(y)[0] <= np.abs(y - dist.mean()[0]) + 2 * dist.std()[0]
+
+
+# CRPS
+
+
+def pairwise_crps(y: float, means: np.ndarray, sds: np.ndarray) -> float:
+    """Compute the O(M^2) formula (Grimit et al. 2006), with SciPy."""
+
+    def expected_absolute(mean, sd):
+        return mean * (2 * norm.cdf(mean / sd) - 1) + 2 * sd * norm.pdf(mean / sd)
+
+    pairs = expected_absolute(means[:, None] - means, np.hypot(sds[:, None], sds))
+    return expected_absolute(y - means, sds).mean() - 0.5 * pairs.mean()
+
+
+def test_crps_of_one_gaussian():
+    y = np.array([[-2.0, 0.0, 0.5, 7.0]])
+    z = (y - 1) / 3
+    expected = 3 * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi))
+    np.testing.assert_allclose(Predictive.from_arrays([[1.0]], [[3.0]]).crps(y), expected, 1e-13)
+
+
+@pytest.mark.parametrize("components", [5, 256, 257, 700])
+@pytest.mark.parametrize("name", [name for name in CASES if name != "one-component"])
+def test_crps_matches_the_pairwise_formula(name, components):
+    case = make_case(name, rows=2, components=components)
+    dist = Predictive.from_arrays(*case)
+    for y in (dist.mean(), dist.mean() + 3 * dist.std(), case.means[:, 0]):
+        expected = [pairwise_crps(*row) for row in zip(y, *case, strict=True)]
+        np.testing.assert_allclose(dist.crps(y), expected, rtol=1e-8)
+
+
+def test_crps_is_the_integral_of_the_squared_error_of_the_cdf():
+    case = make_case("skewed", rows=1, components=6)
+    dist = Predictive.from_arrays(*case)
+    y = 1.3
+    below = quad(lambda t: dist.cdf(t)[0] ** 2, -2, y, epsabs=1e-12, limit=200)[0]
+    above = quad(lambda t: dist.sf(t)[0] ** 2, y, 6, epsabs=1e-12, limit=200)[0]
+    assert dist.crps(y)[0] == pytest.approx(below + above, rel=1e-9)
+
+
+def test_large_mixtures_use_the_quadrature_and_spiky_ones_the_pairs():
+    def both(name: str) -> tuple[float, float]:
+        means, sds = make_case(name, rows=1, components=600)
+        sd = Predictive.from_arrays(means, sds).std()[0]
+        d, s, scratch = means[0] - means[0].mean(), sds[0], np.empty(600)
+        return mixture._spread(d, s, sd, scratch), mixture._spread_pairwise(d, s, scratch)
+
+    quadrature, pairs = both("near-gaussian")
+    assert quadrature != pairs  # another method: it agrees, but not to the last bit
+    assert quadrature == pytest.approx(pairs, rel=1e-9)
+    fallback, pairs = both("mixed-scales")
+    assert fallback == pairs
+
+
+# Samples
+
+
+def test_samples_come_from_the_distribution():
+    case = make_case("skewed", rows=3, components=20)
+    dist = Predictive.from_arrays(*case)
+    draws = dist.sample(5000, random_state=11)
+    assert draws.shape == (3, 5000)
+    for row in range(3):
+        # False alarm 1 in 10,000 for each row and a fresh seed.
+        assert kstest(draws[row], lambda y, row=row: dist[row].cdf(y[None, :])[0]).pvalue > 1e-4
+    # Rows are independent: a correlation of 5000 pairs has SD 0.014; 4.5 SD, 1 in 150,000.
+    assert abs(np.corrcoef(draws[0], draws[1])[0, 1]) < 0.064
+
+
+def test_a_wrong_distribution_fails_the_ks_test():
+    case = make_case("skewed", rows=1, components=20)
+    draws = Predictive.from_arrays(*case).sample(5000, random_state=11)[0]
+    gaussian = norm(draws.mean(), draws.std())
+    assert kstest(draws, gaussian.cdf).pvalue < 1e-4
+
+
+def test_random_state():
+    dist = Predictive.from_arrays(*make_case("skewed"))
+    np.testing.assert_array_equal(dist.sample(3, 5), dist.sample(3, np.random.default_rng(5)))
+    rng = np.random.default_rng(5)
+    assert not np.array_equal(dist.sample(3, rng), dist.sample(3, rng))
+    old = [dist.sample(3, np.random.RandomState(1)) for _ in range(2)]
+    np.testing.assert_array_equal(*old)
+    assert not np.array_equal(dist.sample(3), dist.sample(3))
+    assert dist.sample().shape == (4, 1)
+
+
+def test_samples_do_not_depend_on_the_blocks(monkeypatch):
+    dist = Predictive.from_arrays(*make_case("skewed", rows=30, components=20))
+    whole = dist.sample(7, random_state=0)
+    monkeypatch.setattr(predictive, "BLOCK_COMPONENTS", 60)
+    np.testing.assert_array_equal(dist.sample(7, random_state=0), whole)
+
+
+# Units
+
+LOCATIONS_AND_SCALES = [(3.0, 2.0), (-1e150, 1e150), (1e-150, 1e-150), (0.0, 1e150), (5.0, 1e-10)]
+
+
+def values_of(dist: Predictive, y: np.ndarray) -> dict[str, np.ndarray]:
+    """Everything that can be asked."""
+    return {
+        "mean": dist.mean(),
+        "std": dist.std(),
+        "skewness": dist.skewness(),
+        "kurtosis": dist.kurtosis(),
+        "logpdf": dist.logpdf(y),
+        "pdf": dist.pdf(y),
+        "cdf": dist.cdf(y),
+        "sf": dist.sf(y),
+        "logcdf": dist.logcdf(y),
+        "logsf": dist.logsf(y),
+        "crps": dist.crps(y),
+        "quantile": dist.quantile(Q),
+        "sample": dist.sample(5, random_state=0),
+    }
+
+
+@pytest.mark.parametrize(("location", "scale"), LOCATIONS_AND_SCALES)
+def test_location_and_scale_change_units_with_the_jacobian(location, scale):
+    case = make_case("skewed")
+    plain = Predictive.from_arrays(*case)
+    moved = Predictive(ArrayComponents(*case), location=location, scale=scale)
+    t = plain.quantile([0.01, 0.4, 0.99])
+    y = location + scale * t
+    expected = values_of(plain, (y - location) / scale)
+    got = values_of(moved, y)
+    for name in ("mean", "quantile", "sample"):
+        expected[name] = location + scale * expected[name]
+    for name in ("std", "crps"):
+        expected[name] = scale * expected[name]
+    expected["logpdf"] = expected["logpdf"] - np.log(scale)
+    expected["pdf"] = expected["pdf"] / scale
+    for name in expected:
+        np.testing.assert_allclose(got[name], expected[name], rtol=2e-13, err_msg=name)
+    np.testing.assert_array_equal(moved.components()[0], location + scale * case.means)
+    np.testing.assert_array_equal(moved.components()[1], scale * case.sds)
+    np.testing.assert_allclose(moved[1:3].std(), scale * plain[1:3].std(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("scale", [1e150, 1e-150, 1e200, 1e-200, 1e290])
+def test_components_in_extreme_units(scale):
+    # The same, without telling anybody the scale: the kernels find it themselves.
+    case = make_case("skewed")
+    plain = Predictive.from_arrays(*case)
+    extreme = Predictive.from_arrays(scale * case.means, scale * case.sds)
+    t = plain.quantile([0.01, 0.4, 0.99])
+    expected, got = values_of(plain, t), values_of(extreme, scale * t)
+    for name in ("mean", "std", "crps", "quantile", "sample"):
+        expected[name] = scale * expected[name]
+    expected["logpdf"] = expected["logpdf"] - np.log(scale)
+    expected["pdf"] = expected["pdf"] / scale
+    for name in expected:
+        np.testing.assert_allclose(got[name], expected[name], rtol=1e-12, err_msg=name)
+
+
+def test_variance_may_overflow_where_the_sd_does_not():
+    source = ArrayComponents([[0.0, 1.0]], [[1.0, 1.0]])
+    sd = np.sqrt(1.25)
+    for scale, variance in ((1e200, np.inf), (1e-200, 0.0), (1e150, 1.25e300)):
+        dist = Predictive(source, scale=scale)
+        assert dist.std()[0] == pytest.approx(scale * sd, rel=1e-15)
+        assert dist.var()[0] == pytest.approx(variance)
+
+
+# Shapes and rows
+
+
+def test_shapes_of_y():
+    dist = Predictive.from_arrays(*make_case("skewed"))
+    for function in (dist.pdf, dist.logpdf, dist.cdf, dist.sf, dist.logcdf, dist.logsf, dist.crps):
+        one = function(1.0)
+        assert one.shape == (4,)
+        np.testing.assert_array_equal(function(np.ones(4)), one)
+        np.testing.assert_array_equal(function([1, 1, 1, 1]), one)
+        grid = function(np.tile([0.5, 1.0, 2.0], (4, 1)))
+        assert grid.shape == (4, 3)
+        np.testing.assert_array_equal(grid[:, 1], one)
+        np.testing.assert_array_equal(function([[0.5, 1.0, 2.0]]), grid)
+        assert function(np.ones((4, 1))).shape == (4, 1)
+        assert function(np.ones((4, 0))).shape == (4, 0)
+
+
+@pytest.mark.parametrize("components", [1, 2, 3, 5, 8, 31, 300])
+def test_a_row_does_not_depend_on_the_others(components):
+    case = make_case("skewed", rows=9, components=components)
+    dist = Predictive.from_arrays(*case)
+    y = np.linspace(0, 3, 9)[:, None]
+    together = values_of(dist, y)
+    del together["sample"]
+    for row in (0, 4, 8):
+        alone = values_of(Predictive.from_arrays(*case)[row], y[row : row + 1])
+        for name, values in together.items():
+            np.testing.assert_array_equal(alone[name][0], values[row], err_msg=name)
+
+
+INDICES = [
+    3,
+    -1,
+    np.int64(2),
+    slice(None),
+    slice(2, 5),
+    slice(None, None, 2),
+    slice(None, None, -1),
+    slice(0, 0),
+    [0, 5, 5, -2],
+    [],
+    np.array([4, 1]),
+    np.arange(6) % 2 == 0,
+    [True, False, False, True, False, False],
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+@pytest.mark.parametrize("kept", [False, True])
+def test_indexing_chooses_rows(index, kept):
+    means, sds = make_case("skewed", rows=6)
+    dist = Predictive.from_arrays(means, sds)
+    if kept:
+        dist.mean()
+    rows = np.atleast_1d(np.arange(6)[index if not isinstance(index, list) or index else slice(0)])
+    part = dist[index]
+    assert isinstance(part, Predictive)
+    assert len(part) == rows.size
+    np.testing.assert_array_equal(part.components()[0], means[rows])
+    np.testing.assert_array_equal(part.interval(), dist.interval()[rows])
+    if rows.size > 1:  # a part of a part
+        np.testing.assert_array_equal(part[1:].components()[1], sds[rows[1:]])
+        np.testing.assert_array_equal(part[[-1, 0]].mean(), dist.mean()[rows[[-1, 0]]])
+
+
+def test_no_rows_give_empty_results():
+    dist = Predictive.from_arrays(*make_case("skewed"))[0:0]
+    assert len(dist) == 0
+    assert dist.mean().shape == dist.cdf(0.0).shape == dist.quantile(0.5).shape == (0,)
+    assert dist.interval().shape == (0, 2)
+    assert dist.sample(3).shape == (0, 3)
+    assert dist.components()[0].shape == (0, 60)
+
+
+def test_iteration_goes_over_rows():
+    dist = Predictive.from_arrays(*make_case("skewed"))
+    np.testing.assert_array_equal([row.mean()[0] for row in dist], dist.mean())
+
+
+def test_repr_and_pickle():
+    dist = Predictive.from_arrays(*make_case("skewed"))[1:3]
+    assert repr(dist) == "Predictive(n_rows=2, n_components=60)"
+    for other in (pickle.loads(pickle.dumps(dist)), copy.deepcopy(dist)):
+        np.testing.assert_array_equal(other.quantile(Q), dist.quantile(Q))
+
+
+def test_read_only_and_oddly_laid_out_arrays():
+    means, sds = make_case("skewed")
+    expected = Predictive.from_arrays(means, sds).interval()
+
+    class Odd(ArrayComponents):
+        def components(self, rows):
+            odd_means, odd_sds = (np.asfortranarray(x) for x in super().components(rows))
+            odd_means.setflags(write=False)
+            return odd_means, odd_sds
+
+    np.testing.assert_array_equal(Predictive(Odd(means, sds)).interval(), expected)
+
+
+def test_results_and_components_are_the_callers_own():
+    means, sds = make_case("skewed")
+    dist = Predictive.from_arrays(means, sds)
+    expected = dist.mean()
+    for array in (*dist.components(), dist.mean(), means, sds):
+        array += 1.0
+    np.testing.assert_array_equal(dist.mean(), expected)
+
+
+# Laziness
+
+
+class CountingSource:
+    """Components made up from the row number on demand; remembers what was asked for."""
+
+    def __init__(self, n_rows: int, n_components: int) -> None:
+        self.n_rows = n_rows
+        self.n_components = n_components
+        self.asked: list[np.ndarray] = []
+        self._nodes = np.linspace(-1, 1, n_components)
+
+    def components(self, rows):
+        numbers = np.arange(self.n_rows)[rows]
+        self.asked.append(numbers)
+        means = np.sin(numbers)[:, None] + self._nodes
+        return means, np.full_like(means, 0.3)
+
+
+def test_blocks_stay_small_and_every_row_is_asked_for_once():
+    source = CountingSource(200_000, 50)
+    dist = Predictive(source)
+    assert source.asked == []
+    tracemalloc.start()
+    summary = dist.summary()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert max(rows.size for rows in source.asked) * 50 <= predictive.BLOCK_COMPONENTS
+    np.testing.assert_array_equal(np.concatenate(source.asked), np.arange(200_000))
+    # All components at once would be 160 MB; two blocks, their temporaries and the answer:
+    assert peak < 60e6
+    np.testing.assert_allclose(summary.mean, np.sin(np.arange(200_000)), atol=1e-12)
+
+
+def test_a_part_evaluates_its_own_rows_only():
+    source = CountingSource(1_000_000, 50)
+    dist = Predictive(source)
+    dist[123:126].interval()
+    dist[[7, 999_999]].mean()
+    dist[::250_000].mean()
+    asked = [rows.tolist() for rows in source.asked]
+    assert asked == [[123, 124, 125], [7, 999_999], [0, 250_000, 500_000, 750_000]]
+
+
+def test_few_components_are_kept_and_many_are_not(monkeypatch):
+    source = CountingSource(10, 50)
+    dist = Predictive(source)
+    dist.mean()
+    dist.interval()
+    dist[3:5].cdf(0.0)
+    assert len(source.asked) == 1
+
+    monkeypatch.setattr(predictive, "KEPT_COMPONENTS", 499)
+    monkeypatch.setattr(predictive, "BLOCK_COMPONENTS", 200)
+    source = CountingSource(10, 50)
+    dist = Predictive(source)
+    dist.mean()
+    dist.interval()
+    assert [rows.size for rows in source.asked] == [4, 4, 2] * 2
+
+
+def test_what_is_kept_and_how_it_is_cut_change_nothing(monkeypatch):
+    y = np.linspace(-1, 1, 10)[:, None]
+    expected = values_of(Predictive(CountingSource(10, 50)), y)
+    monkeypatch.setattr(predictive, "KEPT_COMPONENTS", 0)
+    monkeypatch.setattr(predictive, "BLOCK_COMPONENTS", 1)  # less than a row: a row at a time
+    got = values_of(Predictive(CountingSource(10, 50)), y)
+    for name in expected:
+        np.testing.assert_array_equal(got[name], expected[name], err_msg=name)
+
+
+def test_a_source_may_give_the_means_alone():
+    class Cheap(CountingSource):
+        def component_means(self, rows):
+            return super().components(rows)[0]
+
+        def components(self, rows):
+            raise AssertionError("the means are enough")
+
+    dist = Predictive(Cheap(10, 50), location=2.0, scale=3.0)
+    expected = Predictive(CountingSource(10, 50), location=2.0, scale=3.0).mean()
+    np.testing.assert_allclose(dist.mean(), expected, rtol=1e-15)
+    np.testing.assert_allclose(dist[[4, 2]].mean(), expected[[4, 2]], rtol=1e-15)
+
+
+# Bad input
+
+
+@pytest.fixture
+def dist() -> Predictive:
+    return Predictive.from_arrays(*make_case("skewed"))
+
+
+@pytest.mark.parametrize("method", ["pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "crps"])
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.nan, "NaN"),
+        ([0, 1, np.nan, 2], "NaN"),
+        ([0, None, 1, 2], "NaN"),
+        ("a", "real numbers"),
+        (["a", "b", "c", "d"], "real numbers"),
+        (1j, "real numbers"),
+        ([1.0, 2.0, 3.0], r"y has shape \(3,\), but there are 4 rows"),
+        (np.zeros((3, 4)), "there are 4 rows"),
+        (np.zeros((4, 1, 1)), "there are 4 rows"),
+        ([], "there are 4 rows"),
+    ],
+)
+def test_bad_y(dist, method, y, message):
+    with pytest.raises(ValueError, match=message):
+        getattr(dist, method)(y)
+
+
+@pytest.mark.parametrize("q", [-0.1, 1.1, np.nan, [0.5, 2], 95])
+def test_bad_q(dist, q):
+    with pytest.raises(ValueError, match=r"q must be in \[0, 1\]"):
+        dist.quantile(q)
+
+
+def test_bad_shape_of_q(dist):
+    with pytest.raises(ValueError, match="one-dimensional"):
+        dist.quantile([[0.5]])
+    with pytest.raises(ValueError, match="real numbers"):
+        dist.quantile("median")
+
+
+@pytest.mark.parametrize("coverage", [0, 1, -0.5, 90, np.nan])
+def test_bad_coverage(dist, coverage):
+    for method in (dist.interval, dist.summary):
+        with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
+            method(coverage)
+
+
+def test_bad_n_samples(dist):
+    for wrong in (1.5, True, "3"):
+        with pytest.raises(TypeError, match="n_samples must be an integer"):
+            dist.sample(wrong)
+    with pytest.raises(ValueError, match="at least 1"):
+        dist.sample(0)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [4, -5, [0, 4], [[0]], [True], np.ones(5, bool), True, 1.0, [1.5], None, "a", (1, 2, 9)],
+)
+def test_bad_index(dist, index):
+    with pytest.raises(IndexError, match="row"):
+        dist[index]
+
+
+@pytest.mark.parametrize(
+    ("means", "sds", "message"),
+    [
+        ([0.0], [1.0], "shape"),
+        ([[0.0]], [[1.0, 1.0]], "shape"),
+        ([[]], [[]], "no components"),
+        ([[np.nan]], [[1.0]], "means must be finite"),
+        ([[0.0]], [[np.inf]], "sds must be finite"),
+        ([[0.0]], [[0.0]], "above 0"),
+        ([[0.0, 0.0]], [[1.0, -1.0]], "above 0, the smallest is -1.0"),
+        ([["a"]], [[1.0]], "means must hold real numbers"),
+    ],
+)
+def test_bad_components(means, sds, message):
+    with pytest.raises(ValueError, match=message):
+        Predictive.from_arrays(means, sds)
+
+
+def test_bad_units():
+    source = ArrayComponents([[0.0]], [[1.0]])
+    for location in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="location"):
+            Predictive(source, location=location)
+    for scale in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match="scale"):
+            Predictive(source, scale=scale)
+
+
+def test_a_predictive_is_not_an_array(dist):
+    with pytest.raises(TypeError, match="not an array"):
+        np.asarray(dist)
+
+
+# The compiled parts and their twins
+
+
+def test_exponential_and_mills_ratio():
+    v = np.concatenate([np.linspace(0, 40, 4001), 10.0 ** np.linspace(-300, 1.6, 500)])
+    x = -0.5 * v * v
+    ours = np.array([mixture._exp_of_negative(value) for value in x])
+    theirs = np.where(x >= -708, np.exp(np.maximum(x, -708)), 0)
+    np.testing.assert_allclose(ours, theirs, rtol=5e-16, atol=0)
+    assert mixture._exp_of_negative(-np.inf) == 0
+    ratio = np.array([mixture._mills_ratio(value) for value in v])
+    np.testing.assert_allclose(ratio, 0.5 * erfcx(v / np.sqrt(2)), rtol=3e-15)
+
+
+def test_normal_quantile():
+    p = np.concatenate([10.0 ** -np.arange(1, 301.0), np.linspace(1e-3, 0.999, 999)])
+    ours = np.array([mixture._normal_quantile(value) for value in p])
+    np.testing.assert_allclose(ours, ndtri(p), rtol=2e-15, atol=1e-16)
+    assert mixture._normal_quantile(0.0) == -np.inf
+    assert mixture._normal_quantile(1.0) == np.inf
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_middle_float_lies_between(a, b):
+    low, high = min(a, b) + 0.0, max(a, b) + 0.0
+    middle = mixture._middle_float(low, high)
+    assert low <= middle <= high
+    if np.nextafter(low, np.inf) < high:
+        assert low < middle < high
+
+
+def test_halving_bit_patterns_empties_any_bracket():
+    low, high, halvings = -1e300, 1e300, 0
+    while (middle := mixture._middle_float(low, high)) not in (low, high):
+        low, high = (middle, high) if middle < 1e-200 else (low, middle)
+        halvings += 1
+    assert np.nextafter(low, 1) == high
+    assert halvings <= mixture.MAX_HALVINGS - 1
