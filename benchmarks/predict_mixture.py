@@ -31,6 +31,7 @@ class MadeUpSource:
         self._sds = 0.1 * np.exp(0.3 * rng.standard_normal(COMPONENTS))
 
     def components(self, rows: Rows) -> tuple[Array, Array]:
+        """Means and SDs (r, M) of some rows."""
         numbers = np.arange(self.n_rows)[rows]
         means = np.sin(numbers)[:, None] + self._means
         return means, np.tile(self._sds, (numbers.size, 1))

@@ -27,7 +27,9 @@ from gplc._compiled.triangular import PANEL, drop_leading, solve_lower, solve_lo
 
 Array = NDArray[np.float64]
 
-CANDIDATES = 8  # points solved for at once for each case: the present value, two ends, five proposals
+CANDIDATES = (
+    8  # points solved for at once for each case: the present value, two ends, five proposals
+)
 PROPOSALS = CANDIDATES - 3
 
 # Places in the array of counts that a sweep adds to.
@@ -109,7 +111,7 @@ def _log_densities(
     result: Array,
     counts: NDArray[np.int64],
 ) -> None:
-    """log p(y_i | y_-i, w) + log p(w_i) at each candidate, up to a constant.
+    """Log p(y_i | y_-i, w) + log p(w_i) at each candidate, up to a constant.
 
     `solved_rows` holds v = L_O^-1 k for the cases O outside the block. On entry `cross` holds
     the covariances with the rest of the block; on return, what the cases outside leave of them.
@@ -147,9 +149,7 @@ def _log_densities(
 
 
 @njit(cache=True)
-def _propose(
-    left: float, right: float, centre: float, uniforms: Array, proposals: Array
-) -> None:
+def _propose(left: float, right: float, centre: float, uniforms: Array, proposals: Array) -> None:
     """Points that a shrinking interval yields while every one of them is rejected."""
     for k in range(uniforms.size):
         point = left + uniforms[k] * (right - left)
@@ -242,9 +242,7 @@ def slice_sweep(
             for k in range(PROPOSALS):
                 uniforms[p, k] = rng.random()
             _propose(left, left + width, w[case], uniforms[p], values[p, 3:])
-            _covariances(
-                candidate, values[p], base_rows[p], others, constant, inverse_square
-            )
+            _covariances(candidate, values[p], base_rows[p], others, constant, inverse_square)
             for r in range(size):
                 for c in range(CANDIDATES):
                     columns[r, p * CANDIDATES + c] = candidate[c, r]
@@ -365,9 +363,7 @@ def slice_sweep(
                 points[1] = left
                 points[2] = right
                 _propose(left, right, here, uniforms[p], points[3:])
-                _covariances(
-                    candidate, points, base_rows[p], others, constant, inverse_square
-                )
+                _covariances(candidate, points, base_rows[p], others, constant, inverse_square)
                 solve_lower_rows(upper, size, candidate)
                 counts[PASSES] += 1
 

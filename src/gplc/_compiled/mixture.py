@@ -447,7 +447,7 @@ def quantiles(means: Array, sds: Array, probabilities: Array) -> tuple[Array, in
     Solved as g(t) = Phi^-1(cdf(t)) = z with z = Phi^-1(q): g is straight for a single Gaussian
     and nearly so for the usual mixture. Halley's step, which needs the density and its slope,
     converges cubically; min and max over j of mean_j + sd_j z bracket the root. A step that
-    leaves the bracket, or follows one that did not halve the error, is replaced by a halving of
+    leaves the bracket, or follows one that hardly reduced the error, is replaced by a halving of
     the bracket, and after MAX_NEWTON_STEPS only the bracket's bit patterns are halved, so the
     loop always ends with the root between neighbouring floats. Whichever of cdf and 1 - cdf is
     the smaller is used, which keeps q = 1e-12 and 1 - 1e-12 exact.
@@ -526,7 +526,7 @@ def quantiles(means: Array, sds: Array, probabilities: Array) -> tuple[Array, in
                 # In a gap between components the cdf is flat: any t there is as good.
                 if relative_error <= ROUNDING_ERROR or candidate == t:
                     break
-                if not inside or abs(error) > 0.5 * last_error:
+                if not inside or abs(error) > 0.9 * last_error:
                     candidate = low + 0.5 * (high - low)
                 last_error = abs(error)
                 t = candidate

@@ -16,10 +16,8 @@ PANEL = 48  # rows solved between two matrix products: small enough for the L1 c
 
 
 @njit(cache=True)
-def _add_four(
-    total: Array, a: Array, b: Array, c: Array, d: Array, weights: Array
-) -> None:
-    """total += weights @ (a, b, c, d). Four at a time: the sum stays in registers."""
+def _add_four(total: Array, a: Array, b: Array, c: Array, d: Array, weights: Array) -> None:
+    """Total += weights @ (a, b, c, d). Four at a time: the sum stays in registers."""
     first, second, third, fourth = weights[0], weights[1], weights[2], weights[3]
     for i in range(total.size):
         total[i] += (first * a[i] + second * b[i]) + (third * c[i] + fourth * d[i])

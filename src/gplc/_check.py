@@ -1,0 +1,68 @@
+"""Checks at the door: each raises a ValueError naming the argument, the value, and what to do."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def finite_array(name: str, value: ArrayLike, ndim: int) -> Array:
+    """`value` as a C-ordered float64 array of `ndim` dimensions with finite entries."""
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} must be an array of real numbers, got {type(value).__name__}; "
+            "convert text and missing values first"
+        ) from error
+    if array.ndim != ndim:
+        advice = f"reshape {name} to (rows, columns)" if ndim == 2 else f"flatten {name}"
+        raise ValueError(
+            f"{name} must have {ndim} dimension(s), got shape {array.shape}; {advice}"
+        )
+    bad = ~np.isfinite(array)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite, got {array[where]} at index {where}; "
+            "remove or impute such entries"
+        )
+    return array
+
+
+def number(
+    name: str,
+    value: object,
+    *,
+    above: float = -math.inf,
+    at_least: float = -math.inf,
+    at_most: float = math.inf,
+    advice: str,
+) -> float:
+    """`value` as a float within its range."""
+    real = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not (math.isfinite(real) and above < real and at_least <= real <= at_most):
+        low = f"above {above}" if above > -math.inf else f"at least {at_least}"
+        high = f" and at most {at_most}" if at_most < math.inf else ""
+        raise ValueError(f"{name} must be a finite number {low}{high}, got {value!r}; {advice}")
+    return real
+
+
+def integer(name: str, value: object, *, at_least: int, advice: str) -> int:
+    """`value` as an int that is large enough."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
+        raise ValueError(
+            f"{name} must be an integer of at least {at_least}, got {value!r}; {advice}"
+        )
+    return int(value)
+
+
+def one_of(name: str, value: object, choices: object) -> str:
+    """`value`, one of the names in `choices`."""
+    known = list(choices)  # type: ignore[call-overload]
+    if value not in known:
+        raise ValueError(f"{name} must be one of {known}, got {value!r}; choose from these")
+    return str(value)

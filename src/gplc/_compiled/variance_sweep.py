@@ -1,0 +1,166 @@
+"""Single-site updates of the latent values z_i of GPLV: O(1) a density, O(n^2) a move.
+
+With Q = C_y^-1 and a = Q y, adding d to the i-th diagonal entry of C_y changes
+
+    log det C_y    by  log(1 + d Q_ii)
+    y' C_y^-1 y    by  -d a_i^2 / (1 + d Q_ii)
+
+and moving z_i by h changes z' P z (P = C_z^-1, g = P z) by 2 h g_i + h^2 P_ii.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+LOG_LINK, ABS_LINK = 0, 1
+
+# Places in the array of counts that a sweep adds to.
+EVALUATIONS, IMPOSSIBLE, EXHAUSTED = 0, 1, 2
+N_COUNTS = 3
+
+
+@njit(cache=True)
+def noise_variance(value: float, link: int) -> float:
+    """exp(2 z) if z is a log SD, z^2 if the SD is |z|."""
+    if link == LOG_LINK:
+        return math.exp(min(2.0 * value, 700.0))
+    return value * value
+
+
+@njit(cache=True)
+def _log_ratio(
+    value: float,
+    i: int,
+    z: Array,
+    link: int,
+    inverse: Array,
+    alpha: Array,
+    precision: Array,
+    pull: Array,
+    counts: NDArray[np.int64],
+) -> float:
+    """Log density with z_i = value, less that at the present z_i."""
+    counts[EVALUATIONS] += 1
+    change = noise_variance(value, link) - noise_variance(z[i], link)
+    growth = 1.0 + change * inverse[i, i]
+    step = value - z[i]
+    if growth > 0.0:
+        ratio = (
+            -0.5 * math.log(growth)
+            + 0.5 * change * alpha[i] * alpha[i] / growth
+            - step * (pull[i] + 0.5 * step * precision[i, i])
+        )
+        if math.isfinite(ratio):
+            return ratio
+    counts[IMPOSSIBLE] += 1
+    return -math.inf
+
+
+@njit(cache=True)
+def _move(
+    value: float,
+    i: int,
+    z: Array,
+    link: int,
+    inverse: Array,
+    alpha: Array,
+    precision: Array,
+    pull: Array,
+    column: Array,
+) -> None:
+    """Set z_i = value and bring Q, a and g up to date (Sherman and Morrison)."""
+    change = noise_variance(value, link) - noise_variance(z[i], link)
+    factor = change / (1.0 + change * inverse[i, i])
+    step = value - z[i]
+    z[i] = value
+    alpha_i = alpha[i]
+    column[:] = inverse[i]
+    for j in range(z.size):
+        weight = factor * column[j]
+        row = inverse[j]
+        for k in range(z.size):
+            row[k] -= weight * column[k]
+        alpha[j] -= factor * alpha_i * column[j]
+        pull[j] += step * precision[i, j]
+
+
+@njit(cache=True)
+def metropolis_sweep(
+    rng: np.random.Generator,
+    z: Array,
+    link: int,
+    inverse: Array,
+    alpha: Array,
+    precision: Array,
+    pull: Array,
+    steps: Array,
+    accepted: Array,
+    counts: NDArray[np.int64],
+) -> None:
+    """Random-walk Metropolis of every z_i in turn, in place.
+
+    z, Q = C_y^-1 (`inverse`), a = Q y (`alpha`) and g = C_z^-1 z (`pull`) are updated; `accepted`
+    tells which moved.
+    """
+    column = np.empty(z.size)
+    for i in range(z.size):
+        value = z[i] + steps[i] * rng.standard_normal()
+        threshold = -rng.standard_exponential()
+        ratio = _log_ratio(value, i, z, link, inverse, alpha, precision, pull, counts)
+        accepted[i] = ratio > threshold
+        if accepted[i]:
+            _move(value, i, z, link, inverse, alpha, precision, pull, column)
+
+
+@njit(cache=True)
+def slice_sweep(
+    rng: np.random.Generator,
+    z: Array,
+    link: int,
+    inverse: Array,
+    alpha: Array,
+    precision: Array,
+    pull: Array,
+    width: float,
+    max_steps: int,
+    max_shrinks: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Step-out slice sampling of every z_i in turn, in place; arrays as in `metropolis_sweep`."""
+    column = np.empty(z.size)
+    for i in range(z.size):
+        here = z[i]
+        level = -rng.standard_exponential()  # relative to the present density
+        left = here - width * rng.random()
+        right = left + width
+        steps_left = int(max_steps * rng.random())
+        steps_right = max_steps - 1 - steps_left
+        while (
+            steps_left > 0
+            and _log_ratio(left, i, z, link, inverse, alpha, precision, pull, counts) > level
+        ):
+            left -= width
+            steps_left -= 1
+        while (
+            steps_right > 0
+            and _log_ratio(right, i, z, link, inverse, alpha, precision, pull, counts) > level
+        ):
+            right += width
+            steps_right -= 1
+        found = False
+        for _ in range(max_shrinks):
+            value = left + rng.random() * (right - left)
+            if _log_ratio(value, i, z, link, inverse, alpha, precision, pull, counts) > level:
+                _move(value, i, z, link, inverse, alpha, precision, pull, column)
+                found = True
+                break
+            if value < here:
+                left = value
+            else:
+                right = value
+        if not found:
+            counts[EXHAUSTED] += 1

@@ -1,0 +1,85 @@
+"""Dense linear algebra on covariance matrices, straight on LAPACK.
+
+A factor is kept as U = L' in C order, of which only the upper triangle counts: the form the
+compiled sweeps work on.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+Array = NDArray[np.float64]
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Factor(NamedTuple):
+    """Cholesky factor of a covariance C = L L' and what it says about a vector y."""
+
+    upper: Array  # U = L'; its lower triangle is not part of it
+    whitened: Array  # L^-1 y
+    log_density: float  # log N(y | 0, C)
+
+
+def factorise(covariance: Array, y: Array) -> Factor | None:
+    """Factor of `covariance` (C order, overwritten), or None if it is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> factor = factorise(np.array([[4.0, 0.0], [0.0, 1.0]]), np.array([2.0, 1.0]))
+    >>> factor.whitened.tolist()
+    [1.0, 1.0]
+    >>> factorise(np.array([[1.0, 2.0], [2.0, 1.0]]), np.zeros(2)) is None
+    True
+    """
+    # The transpose of a symmetric C-ordered matrix is itself, in the order LAPACK overwrites.
+    lower, status = lapack.dpotrf(covariance.T, lower=1, clean=0, overwrite_a=1)
+    if status != 0:
+        return None
+    return factor_of(lower.T, y)
+
+
+def factor_of(upper: Array, y: Array) -> Factor | None:
+    """The factor of a covariance whose U = L' is known, for the vector y."""
+    whitened, status = lapack.dtrtrs(upper.T, y, lower=1)
+    return with_whitened(upper, whitened) if status == 0 else None
+
+
+def with_whitened(upper: Array, whitened: Array) -> Factor | None:
+    """The factor with L^-1 y known too; None if the density cannot be computed."""
+    with np.errstate(all="ignore"):
+        log_density = -(
+            0.5 * float(whitened @ whitened)
+            + float(np.log(np.diagonal(upper)).sum())
+            + 0.5 * whitened.size * LOG_2PI
+        )
+    return Factor(upper, whitened, log_density) if math.isfinite(log_density) else None
+
+
+def solve(factor: Factor) -> Array:
+    """C^-1 y."""
+    solved, _ = lapack.dtrtrs(factor.upper.T, factor.whitened, lower=1, trans=1)
+    return solved
+
+
+def solve_lower(factor: Factor, right: Array) -> Array:
+    """L^-1 right, for right (n,) or (n, q)."""
+    solved, _ = lapack.dtrtrs(factor.upper.T, right, lower=1)
+    return solved
+
+
+def inverse(factor: Factor) -> Array:
+    """C^-1, symmetric, in C order."""
+    lower, _ = lapack.dpotri(factor.upper.T, lower=1)
+    result = np.tril(lower)
+    result += np.tril(lower, -1).T
+    return np.ascontiguousarray(result)
+
+
+def multiply_lower(factor: Factor, vector: Array) -> Array:
+    """L vector: a draw from N(0, C) if `vector` is standard normal."""
+    return np.triu(factor.upper).T @ vector

@@ -1,0 +1,291 @@
+"""What the three models share: data, hyperparameters and their priors, parts to update, schemes.
+
+A *state* is a value of all unknowns with everything computed from them that later updates can
+use again. A *part* is a piece of the state that a sampler can update: a function of the state that
+gives the point where the chain is and the target a sampler needs. The payload of every point is
+the state that goes with it, so that accepting a point costs nothing more.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gplc import _check
+from gplc._linalg import Factor, factorise
+from gplc.kernels import SquaredExponential
+from gplc.priors import LogPriors
+from gplc.samplers.protocol import Info, Point, Sampler, ScalarTarget
+
+Array = NDArray[np.float64]
+
+# A hyperparameter outside exp(+-50) can only overflow: its density is taken to be zero.
+LOG_LIMIT = 50.0
+
+
+class Unknowns(NamedTuple):
+    """All that a chain samples."""
+
+    theta: Array  # log hyperparameters, in the order of Model.names
+    latent: Array  # w or z, (n,); empty for the standard model
+
+
+class State(Protocol):
+    """A value of the unknowns, with what was computed from it."""
+
+    @property
+    def unknowns(self) -> Unknowns:
+        """The unknowns alone."""
+
+    @property
+    def log_density(self) -> float:
+        """Log of prior times likelihood; -inf if it cannot be computed."""
+
+
+Part = Callable[[Any], tuple[Point, Any]]
+
+
+class Update(NamedTuple):
+    """One entry of a scheme: which part, and how."""
+
+    part: str
+    sampler: Sampler
+
+
+class Conditioned(Protocol):
+    """A model with one draw of its unknowns fixed: everything Gaussian, ready to predict.
+
+    `nodes` are standard normal numbers that stand for what is not known of a new case: w* itself,
+    or the number that turns the distribution of z* given z into a value.
+    """
+
+    def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
+        """Means and SDs of y* given each node: each (rows, nodes)."""
+
+    def function(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of f(x) = E(y | x): each (rows,)."""
+
+    def residual_variance(self, X: Array, nodes: Array) -> Array:
+        """Expected variance of y - f(x): (rows,)."""
+
+
+MODELS: dict[str, type["Model"]] = {}
+
+
+class Model(ABC):
+    """A model of n responses y at inputs X.
+
+    Parameters
+    ----------
+    X : (n, p) array
+        Inputs.
+    y : (n,) array
+        Responses; the prior mean of the process is zero.
+    kernel : SquaredExponential, optional
+        Covariance function of the (main) process; ARD with c = 1 by default.
+    priors : mapping of str to (mean, sd), optional
+        Priors of log hyperparameters that replace the defaults in `gplc.priors`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Hyperparameters, in the order of theta.
+    ledger : collections.Counter
+        Operations done and numerical events met. It is the only thing here that changes, and
+        influences nothing.
+    """
+
+    key: ClassVar[str]
+    schemes: ClassVar[Mapping[str, Callable[..., list[Update]]]]
+
+    def __init_subclass__(cls) -> None:
+        if cls.key in MODELS:
+            raise ValueError(f"the model key {cls.key!r} is taken by {MODELS[cls.key].__name__}")
+        MODELS[cls.key] = cls
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        kernel: SquaredExponential | None = None,
+        priors: Mapping[str, Sequence[float]] | None = None,
+    ) -> None:
+        self.X = _check.finite_array("X", X, 2)
+        self.y = _check.finite_array("y", y, 1)
+        if self.X.shape[0] != self.y.size or self.y.size == 0 or self.X.shape[1] == 0:
+            raise ValueError(
+                f"X and y must have the same positive number of rows, got X {self.X.shape} and "
+                f"y {self.y.shape}; give one row of X and one number of y per case"
+            )
+        self.kernel = SquaredExponential() if kernel is None else kernel
+        self.names: tuple[str, ...] = self._hyperparameter_names()
+        self.priors = LogPriors(self.names, priors)
+        self.ledger: Counter[str] = Counter()
+        self.parts = self._all_parts()
+
+    @property
+    def n(self) -> int:
+        """Number of cases."""
+        return self.y.size
+
+    # What a model has to say.
+
+    @property
+    @abstractmethod
+    def n_latent(self) -> int:
+        """Length of the latent vector."""
+
+    @abstractmethod
+    def _hyperparameter_names(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def state(self, unknowns: Unknowns) -> State:
+        """The state at `unknowns`, computed from nothing."""
+
+    @abstractmethod
+    def _with_hyperparameter(self, state: Any, index: int, theta: Array) -> State:
+        """The state after theta[index] has changed, reusing all that does not depend on it."""
+
+    @abstractmethod
+    def gradient(self, unknowns: Unknowns) -> Unknowns:
+        """Gradient of `log_density` with respect to theta and the latent values."""
+
+    @abstractmethod
+    def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
+        """A draw of the latent values from their prior."""
+
+    @abstractmethod
+    def covariance(self, unknowns: Unknowns) -> Array:
+        """C, the covariance matrix of y given the unknowns."""
+
+    @abstractmethod
+    def condition(self, unknowns: Unknowns) -> Conditioned:
+        """Fix the unknowns at one draw, for prediction."""
+
+    # What follows from it.
+
+    def with_data(self, y: ArrayLike) -> "Model":
+        """The same model of other responses at the same inputs."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.y = _check.finite_array("y", y, 1)
+        if other.y.size != self.n:
+            raise ValueError(f"y must have {self.n} entries, got {other.y.size}; one per row of X")
+        other.ledger = Counter()
+        other.parts = other._all_parts()
+        return other
+
+    def _all_parts(self) -> dict[str, Part]:
+        by_name = {name: self._hyperparameter_part(k) for k, name in enumerate(self.names)}
+        return by_name | self._latent_parts()
+
+    def _latent_parts(self) -> dict[str, Part]:
+        """Parts other than the hyperparameters."""
+        return {}
+
+    def unknowns(self, theta: ArrayLike, latent: ArrayLike = ()) -> Unknowns:
+        """Unknowns of this model, checked."""
+        result = Unknowns(
+            _check.finite_array("theta", theta, 1), _check.finite_array("latent", latent, 1)
+        )
+        if result.theta.size != len(self.names) or result.latent.size != self.n_latent:
+            raise ValueError(
+                f"theta must have {len(self.names)} entries ({', '.join(self.names)}) and latent "
+                f"{self.n_latent}, got {result.theta.size} and {result.latent.size}; "
+                "see Model.names"
+            )
+        return result
+
+    def log_density(self, unknowns: Unknowns) -> float:
+        """Log of prior times likelihood at `unknowns`; -inf if it cannot be computed."""
+        return self.state(unknowns).log_density
+
+    def prior_mean(self) -> Unknowns:
+        """Log hyperparameters at their prior means, latent values at zero."""
+        return Unknowns(self.priors.means.copy(), np.zeros(self.n_latent))
+
+    def sample_prior(self, rng: np.random.Generator) -> Unknowns:
+        """A draw of all unknowns from their prior."""
+        theta = self.priors.sample(rng)
+        return Unknowns(theta, self.sample_latent(rng, theta))
+
+    def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
+        """A draw of y given the unknowns."""
+        return draw_gaussian(rng, self.covariance(unknowns))
+
+    def scheme(self, name: str = "default", **settings: Any) -> list[Update]:
+        """The updates of one iteration, by name."""
+        _check.one_of("scheme", name, self.schemes)
+        try:
+            return self.schemes[name](self, **settings)
+        except TypeError as error:
+            raise ValueError(
+                f"scheme {name!r} of {type(self).__name__} does not take {sorted(settings)}; "
+                f"see its docstring ({error})"
+            ) from error
+
+    def step(self, rng: np.random.Generator, state: Any, update: Update) -> tuple[State, Info]:
+        """One update of one part."""
+        point, target = self.parts[update.part](state)
+        point, info = update.sampler.step(rng, point, target)
+        return self._settled(point.payload), info
+
+    # Tools for the models.
+
+    def _settled(self, state: Any) -> State:
+        """The state with anything computed that an update left for later."""
+        return state
+
+    def _hyperparameter_part(self, index: int) -> Part:
+        def open_part(state: Any) -> tuple[Point, ScalarTarget]:
+            def evaluate(value: float) -> Point:
+                if not abs(value) <= LOG_LIMIT:
+                    self.ledger["beyond limits"] += 1
+                    return Point(value, -np.inf, None)
+                theta = state.theta.copy()
+                theta[index] = value
+                changed = self._with_hyperparameter(state, index, theta)
+                return Point(value, changed.log_density, changed)
+
+            return Point(float(state.theta[index]), state.log_density, state), ScalarTarget(
+                evaluate
+            )
+
+        return open_part
+
+    def _factorise(self, covariance: Array, vector: Array, what: str) -> Factor | None:
+        """Factor of `covariance` (overwritten), entered in the ledger under its name."""
+        self.ledger[f"chol({what})"] += 1
+        factor = factorise(covariance, vector)
+        if factor is None:
+            self.ledger[f"{what} not positive definite"] += 1
+        return factor
+
+
+def draw_gaussian(rng: np.random.Generator, covariance: Array) -> Array:
+    """A draw from N(0, covariance), which may be singular to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draw_gaussian(np.random.default_rng(0), np.ones((2, 2))).shape
+    (2,)
+    """
+    # Eigenvalues, not a factorisation: priors draw length scales at which it would fail.
+    values, vectors = np.linalg.eigh(covariance)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    return vectors @ (roots * rng.standard_normal(values.size))
+
+
+def weights_of_gradient(alpha: Array, inverse: Array) -> Array:
+    """(a a' - C^-1) / 2: d log N(y | 0, C) is the sum of its entries times those of dC."""
+    return 0.5 * (np.outer(alpha, alpha) - inverse)
+
+
+def add_to_diagonal(matrix: Array, values: float | Array) -> Array:
+    """The matrix itself, with `values` added to its diagonal."""
+    matrix.flat[:: matrix.shape[0] + 1] += values
+    return matrix

@@ -1,0 +1,386 @@
+"""GPLV: a Gaussian process whose noise SD is given by a second Gaussian process."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gplc import _check
+from gplc._compiled import variance_sweep
+from gplc._linalg import Factor, factor_of, inverse, multiply_lower, solve
+from gplc.kernels import SquaredExponential
+from gplc.models.base import (
+    Model,
+    Part,
+    Unknowns,
+    Update,
+    add_to_diagonal,
+    draw_gaussian,
+    weights_of_gradient,
+)
+from gplc.models.standard import gaussian_conditional, usable
+from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
+from gplc.samplers.metropolis import Metropolis
+from gplc.samplers.protocol import GaussianTarget, Info, Point
+from gplc.samplers.sweeps import MetropolisSweep, SliceSweep
+
+Array = NDArray[np.float64]
+
+# A running inverse that has drifted further than this from a fresh one is an event.
+DRIFT = 1e-6
+
+
+class Link(NamedTuple):
+    """How a value z of the secondary process gives the SD of the noise."""
+
+    name: str
+    code: int  # for the compiled sweeps
+    variance: Callable[[Array], Array]
+    derivative: Callable[[Array], Array]  # of the variance
+
+
+def _exp_twice(z: Array) -> Array:
+    return np.exp(np.minimum(2.0 * z, 700.0))
+
+
+LINKS: Mapping[str, Link] = {
+    "log": Link("log", variance_sweep.LOG_LINK, _exp_twice, lambda z: 2.0 * _exp_twice(z)),
+    "abs": Link("abs", variance_sweep.ABS_LINK, np.square, lambda z: 2.0 * z),
+}
+
+
+class VarianceState(NamedTuple):
+    """theta and z, with correlations and the factors of C_y and C_z."""
+
+    theta: Array
+    z: Array
+    y_correlation: Array
+    z_correlation: Array
+    y_factor: Factor | None
+    z_factor: Factor | None
+    log_density: float
+
+    @property
+    def unknowns(self) -> Unknowns:
+        """Theta and z."""
+        return Unknowns(self.theta, self.z)
+
+
+class LatentVariance(Model):
+    """y_i = f(x_i) + e_i,  e_i ~ N(0, SD_i^2),  SD_i = exp(z_i) or |z_i|,  z_i = r(x_i) + J_i.
+
+    f and r are independent Gaussian processes with squared exponential covariances, J_i is
+    jitter of SD sigma_J. C_y = K_y + diag(SD^2), C_z = K_z + sigma_J^2 I.
+
+    theta = (theta_y, theta_z) = (log eta_y, log rho_y..., log eta_z, log rho_z...); `names` end in
+    ``_y`` and ``_z``. Besides its hyperparameters it has the parts ``z`` (the whole vector, with
+    its Gaussian prior) and ``z sites`` (sweeps over single values).
+
+    Parameters
+    ----------
+    X, y, kernel, priors
+        As in every model; `kernel` is that of f.
+    scale : {"log", "abs"}
+        z is the log SD of the noise, or the SD is abs(z).
+    kernel_z : SquaredExponential, optional
+        Covariance function of r; that of f by default.
+    jitter : float
+        sigma_J, fixed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = LatentVariance([[0.0], [1.0]], [0.5, -0.5])
+    >>> model.names
+    ('signal_sd_y', 'length_scale_y', 'signal_sd_z', 'length_scale_z')
+    >>> round(model.log_density(model.prior_mean()), 4)
+    -8.8646
+    """
+
+    key = "gplv"
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        kernel: SquaredExponential | None = None,
+        priors: Mapping[str, Sequence[float]] | None = None,
+        scale: str = "log",
+        kernel_z: SquaredExponential | None = None,
+        jitter: float = 1e-3,
+    ) -> None:
+        self.link = LINKS[_check.one_of("scale", scale, LINKS)]
+        self.jitter = _check.number("jitter", jitter, above=0.0, advice="the paper has 0.001")
+        self._given_kernel_z = kernel_z
+        super().__init__(X, y, kernel, priors)
+
+    def _hyperparameter_names(self) -> tuple[str, ...]:
+        self.kernel_z = self.kernel if self._given_kernel_z is None else self._given_kernel_z
+        self._y_distances = self.kernel.distances(self.X)
+        self._z_distances = self.kernel_z.distances(self.X)
+        y_names = self.kernel.names(self.X.shape[1], "_y")
+        self._split = len(y_names)
+        return y_names + self.kernel_z.names(self.X.shape[1], "_z")
+
+    def _latent_parts(self) -> dict[str, Part]:
+        return {
+            "z": self._latent_part,
+            "z sites": lambda state: (
+                Point(state.z, state.log_density, state),
+                VarianceSweep(self, state),
+            ),
+        }
+
+    @property
+    def n_latent(self) -> int:
+        """One z per case."""
+        return self.n
+
+    def state(self, unknowns: Unknowns) -> VarianceState:
+        """The state at theta and z, computed from nothing."""
+        theta, z = unknowns
+        y_correlation, z_correlation = self._y_correlation(theta), self._z_correlation(theta)
+        return self._state(
+            theta,
+            z,
+            y_correlation,
+            z_correlation,
+            self._y_factor(theta, z, y_correlation),
+            self._z_factor(theta, z, z_correlation),
+        )
+
+    def _y_correlation(self, theta: Array) -> Array:
+        self.ledger["C_y"] += 1
+        return self.kernel.correlation(theta[: self._split], self._y_distances)
+
+    def _z_correlation(self, theta: Array) -> Array:
+        self.ledger["C_z"] += 1
+        return self.kernel_z.correlation(theta[self._split :], self._z_distances)
+
+    def _y_factor(self, theta: Array, z: Array, correlation: Array) -> Factor | None:
+        matrix = self.kernel.scale(theta[: self._split], correlation)
+        return self._factorise(add_to_diagonal(matrix, self.link.variance(z)), self.y, "C_y")
+
+    def _z_factor(self, theta: Array, z: Array, correlation: Array) -> Factor | None:
+        matrix = self.kernel_z.scale(theta[self._split :], correlation)
+        return self._factorise(add_to_diagonal(matrix, self.jitter**2), z, "C_z")
+
+    def _state(
+        self,
+        theta: Array,
+        z: Array,
+        y_correlation: Array,
+        z_correlation: Array,
+        y_factor: Factor | None,
+        z_factor: Factor | None,
+    ) -> VarianceState:
+        density = -np.inf
+        if y_factor is not None and z_factor is not None:
+            density = y_factor.log_density + z_factor.log_density + self.priors.log_density(theta)
+        return VarianceState(theta, z, y_correlation, z_correlation, y_factor, z_factor, density)
+
+    def _with_hyperparameter(
+        self, state: VarianceState, index: int, theta: Array
+    ) -> VarianceState:
+        _, z, y_correlation, z_correlation, y_factor, z_factor, _ = state
+        if index < self._split:
+            if index > 0:
+                y_correlation = self._y_correlation(theta)
+            y_factor = self._y_factor(theta, z, y_correlation)
+        else:
+            if index > self._split:
+                z_correlation = self._z_correlation(theta)
+            z_factor = self._z_factor(theta, z, z_correlation)
+        return self._state(theta, z, y_correlation, z_correlation, y_factor, z_factor)
+
+    def _latent_part(self, state: VarianceState) -> tuple[Point, GaussianTarget]:
+        """z, with its prior N(0, C_z) and the likelihood N(y | 0, C_y(z))."""
+        theta, z_factor = state.theta, usable(state.z_factor)
+
+        def evaluate(z: Array) -> Point:
+            y_factor = self._y_factor(theta, z, state.y_correlation)
+            # The density of z itself does not enter; it is computed once z is settled.
+            moved = state._replace(z=z, y_factor=y_factor, log_density=np.nan)
+            return Point(z, -np.inf if y_factor is None else y_factor.log_density, moved)
+
+        now = -np.inf if state.y_factor is None else state.y_factor.log_density
+        target = GaussianTarget(lambda u: multiply_lower(z_factor, u), evaluate)
+        return Point(state.z, now, state), target
+
+    def _settled(self, state: VarianceState) -> VarianceState:
+        if not np.isnan(state.log_density):
+            return state
+        z_factor = factor_of(usable(state.z_factor).upper, state.z)
+        return self._state(*state[:-2], z_factor)
+
+    def gradient(self, unknowns: Unknowns) -> Unknowns:
+        """Gradient with respect to theta and z."""
+        theta, z = unknowns
+        state = self.state(unknowns)
+        if state.y_factor is None or state.z_factor is None:
+            return Unknowns(np.full(theta.size, np.nan), np.full(z.size, np.nan))
+        y_weights = weights_of_gradient(solve(state.y_factor), inverse(state.y_factor))
+        pull = solve(state.z_factor)
+        z_weights = weights_of_gradient(pull, inverse(state.z_factor))
+        by_theta = np.concatenate(
+            [
+                self.kernel.gradient(
+                    theta[: self._split], self._y_distances, state.y_correlation, y_weights
+                ),
+                self.kernel_z.gradient(
+                    theta[self._split :], self._z_distances, state.z_correlation, z_weights
+                ),
+            ]
+        )
+        by_z = np.diagonal(y_weights) * self.link.derivative(z) - pull
+        return Unknowns(by_theta + self.priors.gradient(theta), by_z)
+
+    def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
+        """Z ~ N(0, C_z)."""
+        matrix = self.kernel_z.scale(theta[self._split :], self._z_correlation(theta))
+        return draw_gaussian(rng, add_to_diagonal(matrix, self.jitter**2))
+
+    def covariance(self, unknowns: Unknowns) -> Array:
+        """C_y = K_y + diag(SD^2)."""
+        theta, z = unknowns
+        matrix = self.kernel.scale(theta[: self._split], self._y_correlation(theta))
+        return add_to_diagonal(matrix, self.link.variance(z))
+
+    def condition(self, unknowns: Unknowns) -> "ConditionedVariance":
+        """Fix theta and z, for prediction."""
+        return ConditionedVariance(self, self.state(unknowns))
+
+    def _by_hyperparameters(self) -> list[Update]:
+        return [Update(name, Metropolis()) for name in self.names]
+
+    def paper_scheme(self, step_size: float = 0.3, repeats: int = 40) -> list[Update]:
+        """Metropolis for hyperparameters; m modified Metropolis updates of z after each theta_z.
+
+        `step_size` is a and `repeats` m of the paper.
+        """
+        return self._with_latent_updates(ModifiedMetropolis(step_size, repeats))
+
+    def elliptical_scheme(self, repeats: int = 10) -> list[Update]:
+        """The same with elliptical slice sampling of z: the paper's closing question."""
+        return self._with_latent_updates(EllipticalSlice(repeats))
+
+    def _with_latent_updates(self, sampler: ModifiedMetropolis | EllipticalSlice) -> list[Update]:
+        updates = self._by_hyperparameters()
+        scheme = updates[: self._split]
+        for update in updates[self._split :]:
+            scheme += [update, Update("z", sampler)]
+        return scheme
+
+    def metropolis_scheme(self) -> list[Update]:
+        """Baseline of the paper: Metropolis for hyperparameters and one z_i at a time."""
+        return [*self._by_hyperparameters(), Update("z sites", MetropolisSweep())]
+
+    def slice_scheme(self, width: float = 1.0) -> list[Update]:
+        """Baseline of the paper: Metropolis for hyperparameters, slice for one z_i at a time."""
+        return [*self._by_hyperparameters(), Update("z sites", SliceSweep(width))]
+
+    schemes = {  # noqa: RUF012
+        "default": elliptical_scheme,
+        "paper": paper_scheme,
+        "elliptical": elliptical_scheme,
+        "metropolis": metropolis_scheme,
+        "slice": slice_scheme,
+    }
+
+
+class VarianceSweep:
+    """The latent values of a state, offering compiled sweeps over single ones."""
+
+    def __init__(self, model: LatentVariance, state: VarianceState) -> None:
+        self._model = model
+        self._state = state
+
+    def metropolis_sweep(self, rng: np.random.Generator, steps: Array) -> tuple[Point, Info]:
+        """Random-walk Metropolis of every z_i in turn."""
+        accepted = np.zeros(steps.size)
+        point, info = self._run(variance_sweep.metropolis_sweep, rng, steps, accepted)
+        return point, info._replace(acceptance=accepted)
+
+    def slice_sweep(
+        self, rng: np.random.Generator, width: float, max_steps: int, max_shrinks: int
+    ) -> tuple[Point, Info]:
+        """Step-out slice sampling of every z_i in turn."""
+        return self._run(variance_sweep.slice_sweep, rng, width, max_steps, max_shrinks)
+
+    def _run(
+        self, sweep: Callable[..., None], rng: np.random.Generator, *settings: Any
+    ) -> tuple[Point, Info]:
+        model, state = self._model, self._state
+        if state.y_factor is None or state.z_factor is None:
+            return Point(state.z, state.log_density, state), Info(0.0, 0, n_impossible=1)
+        counts = np.zeros(variance_sweep.N_COUNTS, dtype=np.int64)
+        z = state.z.copy()
+        alpha, pull = solve(state.y_factor), solve(state.z_factor)
+        sweep(
+            rng,
+            z,
+            model.link.code,
+            inverse(state.y_factor),
+            alpha,
+            inverse(state.z_factor),
+            pull,
+            *settings,
+            counts,
+        )
+        model.ledger["sweep of C_y^-1"] += 1
+        # The running inverse ends here; a fresh factor shows how far it had drifted.
+        y_factor = model._y_factor(state.theta, z, state.y_correlation)
+        moved = model._settled(state._replace(z=z, y_factor=y_factor, log_density=np.nan))
+        if y_factor is not None:
+            fresh = solve(y_factor)
+            if np.max(np.abs(alpha - fresh)) > DRIFT * (1.0 + np.max(np.abs(fresh))):
+                model.ledger["inverse drifted"] += 1
+        info = Info(
+            float(np.mean(z != state.z)),
+            int(counts[variance_sweep.EVALUATIONS]),
+            int(counts[variance_sweep.IMPOSSIBLE]),
+            int(counts[variance_sweep.EXHAUSTED]),
+        )
+        return Point(z, moved.log_density, moved), info
+
+
+class ConditionedVariance:
+    """Prediction for one draw of theta and z."""
+
+    def __init__(self, model: LatentVariance, state: VarianceState) -> None:
+        self._model = model
+        self._theta_y = state.theta[: model._split]
+        self._theta_z = state.theta[model._split :]
+        self._y_factor = usable(state.y_factor)
+        self._z_factor = usable(state.z_factor)
+
+    def _noise_variance(self, X: Array, nodes: Array) -> Array:
+        """SD(z*)^2 with z* = its mean given z + its SD times each node: (rows, nodes)."""
+        kernel = self._model.kernel_z
+        mean, variance = gaussian_conditional(
+            self._z_factor,
+            kernel.matrix(self._theta_z, X, self._model.X),
+            kernel.variance(self._theta_z),
+        )
+        sd = np.sqrt(variance + self._model.jitter**2)
+        return self._model.link.variance(mean[:, None] + sd[:, None] * nodes)
+
+    def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
+        """Means and SDs of y given each z*."""
+        mean, variance = self.function(X)
+        sds = np.sqrt(variance[:, None] + self._noise_variance(X, nodes))
+        return np.broadcast_to(mean[:, None], sds.shape), sds
+
+    def function(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of f(x)."""
+        kernel = self._model.kernel
+        return gaussian_conditional(
+            self._y_factor,
+            kernel.matrix(self._theta_y, X, self._model.X),
+            kernel.variance(self._theta_y),
+        )
+
+    def residual_variance(self, X: Array, nodes: Array) -> Array:
+        """The mean of SD(z*)^2 over the nodes."""
+        return self._noise_variance(X, nodes).mean(axis=1)

@@ -1,0 +1,160 @@
+"""STD: a Gaussian process with Gaussian noise of constant variance."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gplc._linalg import Factor, inverse, solve, solve_lower
+from gplc.kernels import SquaredExponential
+from gplc.models.base import (
+    Model,
+    Unknowns,
+    Update,
+    add_to_diagonal,
+    weights_of_gradient,
+)
+from gplc.samplers.slice import Slice
+
+Array = NDArray[np.float64]
+
+
+class StandardState(NamedTuple):
+    """theta, with the correlation matrix and the factor of C."""
+
+    theta: Array
+    correlation: Array
+    factor: Factor | None
+    log_density: float
+
+    @property
+    def unknowns(self) -> Unknowns:
+        """Theta alone: there is nothing latent."""
+        return Unknowns(self.theta, np.empty(0))
+
+
+class Standard(Model):
+    """y_i = f(x_i) + e_i,  f ~ GP(0, K),  e_i ~ N(0, sigma^2).
+
+    theta = (log eta, log rho_1, ..., log rho_p, log sigma), `names` = ``signal_sd``,
+    ``length_scale`` (with an index if ARD), ``noise_sd``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = Standard([[0.0], [1.0]], [0.5, -0.5])
+    >>> model.names
+    ('signal_sd', 'length_scale', 'noise_sd')
+    >>> round(model.log_density(model.prior_mean()), 4)
+    -5.8204
+    """
+
+    key = "std"
+
+    @property
+    def n_latent(self) -> int:
+        """None."""
+        return 0
+
+    def _hyperparameter_names(self) -> tuple[str, ...]:
+        self._distances = self.kernel.distances(self.X)
+        return (*self.kernel.names(self.X.shape[1]), "noise_sd")
+
+    def state(self, unknowns: Unknowns) -> StandardState:
+        """The state at theta, computed from nothing."""
+        return self._state(unknowns.theta, self._correlation(unknowns.theta))
+
+    def _correlation(self, theta: Array) -> Array:
+        self.ledger["C"] += 1
+        return self.kernel.correlation(theta[:-1], self._distances)
+
+    def _state(self, theta: Array, correlation: Array) -> StandardState:
+        matrix = self.kernel.scale(theta[:-1], correlation)
+        factor = self._factorise(add_to_diagonal(matrix, np.exp(2.0 * theta[-1])), self.y, "C")
+        if factor is None:
+            return StandardState(theta, correlation, None, -np.inf)
+        density = factor.log_density + self.priors.log_density(theta)
+        return StandardState(theta, correlation, factor, density)
+
+    def _with_hyperparameter(
+        self, state: StandardState, index: int, theta: Array
+    ) -> StandardState:
+        is_length_scale = 0 < index < theta.size - 1
+        return self._state(
+            theta, self._correlation(theta) if is_length_scale else state.correlation
+        )
+
+    def gradient(self, unknowns: Unknowns) -> Unknowns:
+        """Gradient with respect to theta."""
+        theta = unknowns.theta
+        state = self.state(unknowns)
+        if state.factor is None:
+            return Unknowns(np.full(theta.size, np.nan), np.empty(0))
+        weights = weights_of_gradient(solve(state.factor), inverse(state.factor))
+        by_kernel = self.kernel.gradient(theta[:-1], self._distances, state.correlation, weights)
+        by_noise = 2.0 * np.exp(2.0 * theta[-1]) * np.trace(weights)
+        return Unknowns(np.append(by_kernel, by_noise) + self.priors.gradient(theta), np.empty(0))
+
+    def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
+        """Nothing."""
+        return np.empty(0)
+
+    def covariance(self, unknowns: Unknowns) -> Array:
+        """K(x_i, x_j) + sigma^2 [i = j]."""
+        theta = unknowns.theta
+        matrix = self.kernel.scale(theta[:-1], self._correlation(theta))
+        return add_to_diagonal(matrix, np.exp(2.0 * theta[-1]))
+
+    def condition(self, unknowns: Unknowns) -> "ConditionedStandard":
+        """Fix theta, for prediction."""
+        return ConditionedStandard(self, self.state(unknowns))
+
+    def paper_scheme(self, width: float = 1.0) -> list[Update]:
+        """Step-out slice sampling of each hyperparameter in turn, as in the paper."""
+        return [Update(name, Slice(width)) for name in self.names]
+
+    schemes = {"default": paper_scheme, "paper": paper_scheme}  # noqa: RUF012
+
+
+class ConditionedStandard:
+    """Prediction for one draw of theta."""
+
+    def __init__(self, model: Standard, state: StandardState) -> None:
+        self._kernel: SquaredExponential = model.kernel
+        self._X = model.X
+        self._theta = state.theta
+        self._factor = usable(state.factor)
+        self._noise_variance = float(np.exp(2.0 * state.theta[-1]))
+
+    def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
+        """K' C^-1 y and its SD; one component, whatever the nodes."""
+        mean, variance = self.function(X)
+        return mean[:, None], np.sqrt(variance + self._noise_variance)[:, None]
+
+    def function(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of f(x)."""
+        cross = self._kernel.matrix(self._theta[:-1], X, self._X)
+        return gaussian_conditional(self._factor, cross, self._kernel.variance(self._theta[:-1]))
+
+    def residual_variance(self, X: Array, nodes: Array) -> Array:
+        """sigma^2."""
+        return np.full(X.shape[0], self._noise_variance)
+
+
+def usable(factor: Factor | None) -> Factor:
+    """The factor, or an error that says what to do if there is none."""
+    if factor is None:
+        raise ValueError(
+            "the covariance matrix at this draw is not positive definite; it was not made by a "
+            "chain of this model, or the noise SD is too small: sample again, or raise the prior "
+            "mean of noise_sd"
+        )
+    return factor
+
+
+def gaussian_conditional(factor: Factor, cross: Array, variance: float) -> tuple[Array, Array]:
+    """K' C^-1 y and v - k' C^-1 k for each row k of `cross` (overwritten)."""
+    solved = solve_lower(factor, cross.T)
+    # Rounding can take the difference below zero where x is close to a case with little noise.
+    left = variance - np.einsum("ij,ij->j", solved, solved)
+    return solved.T @ factor.whitened, np.maximum(left, 0.0)

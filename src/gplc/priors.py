@@ -1,0 +1,112 @@
+"""Priors of the hyperparameters: independent Gaussians on their logarithms.
+
+The paper leaves its priors open ("typically independent Gaussian priors on the logarithm of each
+hyperparameter"). The defaults below are round numbers for standardized X and y; they were
+chosen once, before any test set was looked at.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gplc import _check
+
+Array = NDArray[np.float64]
+
+
+class LogNormal(NamedTuple):
+    """Prior of a positive quantity whose logarithm is N(mean, sd^2).
+
+    Examples
+    --------
+    >>> LogNormal(mean=0.0, sd=1.0)
+    LogNormal(mean=0.0, sd=1.0)
+    """
+
+    mean: float
+    sd: float
+
+
+# One row per kind of hyperparameter; a name with an index or a suffix takes the row of its kind.
+DEFAULTS: Mapping[str, LogNormal] = {
+    "signal_sd": LogNormal(0.0, 1.0),  # eta: standardized y has SD 1
+    "length_scale": LogNormal(0.0, 1.0),  # rho_k: standardized x has SD 1
+    "latent_length_scale": LogNormal(1.0, 1.0),  # rho_{p+1}: w has SD 1, and g is smooth in it
+    "noise_sd": LogNormal(-1.0, 1.5),  # sigma: a part of the SD of y, from a percent to all of it
+}
+
+
+def kind(name: str) -> str:
+    """The kind of a hyperparameter: its name without index and suffix.
+
+    Examples
+    --------
+    >>> kind("length_scale_z[2]")
+    'length_scale'
+    """
+    return name.split("[")[0].removesuffix("_y").removesuffix("_z")
+
+
+class LogPriors:
+    """Independent Gaussian priors on a vector theta of log hyperparameters.
+
+    log p(theta) = sum_k log N(theta_k | mean_k, sd_k^2)
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the hyperparameters, in the order of theta.
+    overrides : mapping of str to (mean, sd), optional
+        Priors that replace the defaults. Keys are full names (``"length_scale[0]"``), names
+        without an index (``"length_scale_z"``), or kinds (``"length_scale"``); the most
+        specific one counts.
+
+    Examples
+    --------
+    >>> priors = LogPriors(["signal_sd", "noise_sd"], {"noise_sd": (0.0, 2.0)})
+    >>> priors.means.tolist(), priors.sds.tolist()
+    ([0.0, 0.0], [1.0, 2.0])
+    """
+
+    def __init__(
+        self, names: Sequence[str], overrides: Mapping[str, Sequence[float]] | None = None
+    ) -> None:
+        overrides = dict(overrides or {})
+        known = {key for name in names for key in (name, name.split("[")[0], kind(name))}
+        for key, value in overrides.items():
+            if key not in known:
+                raise ValueError(
+                    f"priors has no hyperparameter {key!r}; this model has {sorted(known)}"
+                )
+            if len(value) != 2:
+                raise ValueError(
+                    f"priors[{key!r}] must be (mean, sd) of the logarithm, got {value!r}; "
+                    "give two numbers"
+                )
+            _check.number(f"priors[{key!r}] mean", value[0], advice="give a finite number")
+            _check.number(f"priors[{key!r}] sd", value[1], above=0.0, advice="try 1.0")
+        chosen = []
+        for name in names:
+            keys = (name, name.split("[")[0], kind(name))
+            found = next((key for key in keys if key in overrides), None)
+            chosen.append(overrides[found] if found else DEFAULTS[kind(name)])
+        self.names = tuple(names)
+        self.means = np.array([float(mean) for mean, _ in chosen])
+        self.sds = np.array([float(sd) for _, sd in chosen])
+        self._constant = -float(np.log(self.sds).sum()) - 0.5 * len(chosen) * math.log(2 * math.pi)
+
+    def log_density(self, theta: Array) -> float:
+        """Log p(theta)."""
+        gap = (theta - self.means) / self.sds
+        return self._constant - 0.5 * float(gap @ gap)
+
+    def gradient(self, theta: Array) -> Array:
+        """D log p(theta) / d theta."""
+        return (self.means - theta) / self.sds**2
+
+    def sample(self, rng: np.random.Generator) -> Array:
+        """A draw of theta."""
+        return self.means + self.sds * rng.standard_normal(self.means.size)

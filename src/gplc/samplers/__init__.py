@@ -1,0 +1,32 @@
+"""Markov chain updates that know nothing of Gaussian processes.
+
+Every sampler is a small frozen object with one method,
+
+    step(rng, point, target) -> (point, info)
+
+and one that says how it learns during warm-up,
+
+    tuned(info, iteration) -> sampler
+
+A `point` carries a position, its log density, and whatever the target wants kept with it (the
+sampler passes it on unseen). See `gplc.samplers.protocol`.
+"""
+
+from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
+from gplc.samplers.metropolis import Metropolis
+from gplc.samplers.protocol import Info, Point, Sampler
+from gplc.samplers.slice import Slice
+from gplc.samplers.sweeps import Direct, MetropolisSweep, SliceSweep
+
+__all__ = [
+    "Direct",
+    "EllipticalSlice",
+    "Info",
+    "Metropolis",
+    "MetropolisSweep",
+    "ModifiedMetropolis",
+    "Point",
+    "Sampler",
+    "Slice",
+    "SliceSweep",
+]

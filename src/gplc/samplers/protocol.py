@@ -1,0 +1,61 @@
+"""What a sampler is given and what it gives back."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Point(NamedTuple):
+    """A position with its log density.
+
+    `payload` is the target's: whatever it computed on the way and wants kept if the chain stays
+    here. A position that is impossible has log density -inf, never NaN.
+    """
+
+    position: Any
+    log_density: float
+    payload: Any = None
+
+
+class Info(NamedTuple):
+    """What happened in one step; nothing in it influences the chain after warm-up."""
+
+    acceptance: float | Array  # share of proposals accepted, or one entry per coordinate
+    n_evaluations: int
+    n_impossible: int = 0  # densities that could not be computed
+    n_exhausted: int = 0  # updates given up at the bound of a loop, the state left as it was
+
+
+class ScalarTarget(NamedTuple):
+    """A one-dimensional density: `evaluate(value)` is the point there."""
+
+    evaluate: Callable[[float], Point]
+
+
+class GaussianTarget(NamedTuple):
+    """A Gaussian prior N(0, L L') times a likelihood.
+
+    `evaluate(vector)` is the point there, its log density the log *likelihood* alone.
+    """
+
+    prior_draw: Callable[[Array], Array]  # u -> L u
+    evaluate: Callable[[Array], Point]
+
+
+class Sampler(Protocol):
+    """One kind of update."""
+
+    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+        """One update of `point` that leaves the target's distribution invariant."""
+
+    def tuned(self, info: Info, iteration: int) -> "Sampler":
+        """The sampler to use after warm-up iteration number `iteration` (from 1) gave `info`."""
+
+
+def impossible(log_density: float) -> bool:
+    """Whether a log density says that its position cannot be."""
+    return not log_density > -np.inf

@@ -1,0 +1,90 @@
+"""Univariate slice sampling with stepping out (Neal 2003)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gplc import _check
+from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Step-out slice sampling of one variable (Neal 2003, figures 3 and 5).
+
+    A level is drawn under the density at the present point; an interval of the given width,
+    placed at random around the point, is stepped out until both ends are below the level; then
+    points are drawn from the interval, which shrinks towards the present point with every one
+    that is below the level.
+
+    Parameters
+    ----------
+    width : float
+        Width of the first interval.
+    max_steps : int
+        Most steps out, shared at random between the two sides.
+    max_shrinks : int
+        Most points tried. The bound is there so that no density, however broken, can hang a
+        chain; reaching it leaves the point as it was and is counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = ScalarTarget(lambda x: Point(x, -0.5 * x * x))
+    >>> point, info = Slice(width=2.0).step(np.random.default_rng(1), target.evaluate(0.0), target)
+    >>> point.position != 0.0, info.n_exhausted
+    (True, 0)
+    """
+
+    width: float = 1.0
+    max_steps: int = 100
+    max_shrinks: int = 200
+
+    def __post_init__(self) -> None:
+        _check.number("width", self.width, above=0.0, advice="start at 1.0")
+        _check.integer("max_steps", self.max_steps, at_least=1, advice="100 is plenty")
+        _check.integer("max_shrinks", self.max_shrinks, at_least=1, advice="200 is plenty")
+
+    def step(
+        self, rng: np.random.Generator, point: Point, target: ScalarTarget
+    ) -> tuple[Point, Info]:
+        """One update. From an impossible point any possible one is accepted."""
+        here = point.position
+        n_evaluations = 0
+        n_impossible = int(impossible(point.log_density))
+
+        def evaluate(value: float) -> Point:
+            nonlocal n_evaluations, n_impossible
+            candidate = target.evaluate(value)
+            n_evaluations += 1
+            n_impossible += impossible(candidate.log_density)
+            return candidate
+
+        # NaN compares false with everything, so that it counts as below the level.
+        level = point.log_density - rng.standard_exponential()
+        if math.isnan(level):
+            level = -math.inf
+        left = here - self.width * rng.random()
+        right = left + self.width
+        steps_left = int(self.max_steps * rng.random())
+        steps_right = self.max_steps - 1 - steps_left
+        while steps_left > 0 and evaluate(left).log_density > level:
+            left -= self.width
+            steps_left -= 1
+        while steps_right > 0 and evaluate(right).log_density > level:
+            right += self.width
+            steps_right -= 1
+        for _ in range(self.max_shrinks):
+            candidate = evaluate(left + rng.random() * (right - left))
+            if candidate.log_density > level:
+                return candidate, Info(1.0, n_evaluations, n_impossible)
+            if candidate.position < here:
+                left = candidate.position
+            else:
+                right = candidate.position
+        return point, Info(0.0, n_evaluations, n_impossible, n_exhausted=1)
+
+    def tuned(self, info: Info, iteration: int) -> "Slice":
+        """The same: a slice sampler needs no tuning to be right, and little to be fast."""
+        return self
