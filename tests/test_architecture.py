@@ -22,6 +22,7 @@ ROOMS = (
     "plots",
     "metrics",
     "diagnostics",
+    "posterior",
     "predictive",
     "draws",
     "chains",

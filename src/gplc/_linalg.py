@@ -66,9 +66,9 @@ def solve(factor: Factor) -> Array:
     return solved
 
 
-def solve_lower(factor: Factor, right: Array) -> Array:
-    """L^-1 right, for right (n,) or (n, q)."""
-    solved, _ = lapack.dtrtrs(factor.upper.T, right, lower=1)
+def solve_lower(factor: Factor, right: Array, overwrite: bool = False) -> Array:
+    """L^-1 right, for right (n,) or (n, q); in place if `right` is in Fortran order."""
+    solved, _ = lapack.dtrtrs(factor.upper.T, right, lower=1, overwrite_b=int(overwrite))
     return solved
 
 

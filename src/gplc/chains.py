@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -151,6 +152,55 @@ def _enter(events: Counter[str], key: str, info: Info) -> None:
         events[f"{key}: impossible"] += info.n_impossible
     if info.n_exhausted:
         events[f"{key}: exhausted"] += info.n_exhausted
+
+
+def run_chains(
+    model: Model,
+    scheme: str | Sequence[Update] = "default",
+    seed: int | np.random.SeedSequence | None = None,
+    chains: int = 4,
+    draws: int = 1000,
+    warmup: int = 500,
+    n_jobs: int | None = None,
+) -> list[Chain]:
+    """Several chains, each with a generator of its own, in parallel through joblib.
+
+    The draws depend on the seed alone, not on the number of workers or the backend.
+
+    Parameters
+    ----------
+    model, scheme, draws, warmup
+        As in `run_chain`.
+    seed : int or SeedSequence, optional
+        Every chain gets a seed spawned from it.
+    chains : int
+    n_jobs : int, optional
+        As in joblib: None is 1 unless a `joblib.parallel_config` says otherwise, -1 all cores.
+
+    Returns
+    -------
+    list of Chain
+
+    Examples
+    --------
+    >>> from gplc.models import Standard
+    >>> model = Standard([[0.0], [1.0]], [0.5, -0.5])
+    >>> len(run_chains(model, seed=1, chains=2, draws=5, warmup=5))
+    2
+    """
+    _check.integer("chains", chains, at_least=1, advice="4 lets convergence be judged")
+    if not isinstance(seed, np.random.SeedSequence):
+        seed = np.random.SeedSequence(seed)
+    # Not seed.spawn, which would change the caller's object.
+    seeds = [
+        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
+        for number in range(chains)
+    ]
+    return list(
+        Parallel(n_jobs=n_jobs)(
+            delayed(run_chain)(model, scheme, each, draws, warmup) for each in seeds
+        )
+    )
 
 
 def run_chain(

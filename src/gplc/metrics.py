@@ -5,8 +5,11 @@ over the rows (`pit` gives an array). Scores of single rows are methods of the d
 ``-dist.logpdf(y)``, ``dist.crps(y)``.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
 
 from gplc.predictive import Array, Predictive, interval_probabilities, real_array
 
@@ -232,3 +235,32 @@ def _one_per_row(dist: Predictive, name: str, values: ArrayLike) -> Array:
             f"{name} and from dist, for example dist[keep] and {name}[keep]"
         )
     return array
+
+
+def nlpd_scorer(estimator: Any, X: ArrayLike, y: ArrayLike) -> float:
+    """Minus the NLPD of an estimator's predictions: a scorer for scikit-learn, large is good.
+
+    Parameters
+    ----------
+    estimator : fitted estimator with ``predict_dist``, or a pipeline that ends in one
+    X : (n, p) array-like
+    y : (n,) array-like
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import cross_val_score
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=20, random_state=0)
+    >>> model = gplc.StandardGP(chains=1, draws=20, warmup=20, random_state=0)
+    >>> cross_val_score(model, data.X, data.y, cv=2, scoring=nlpd_scorer).shape
+    (2,)
+    """
+    if isinstance(estimator, Pipeline):
+        # A pipeline passes on scikit-learn's own methods only.
+        X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+        estimator = estimator[-1]
+    return -nlpd(estimator.predict_dist(X), y)

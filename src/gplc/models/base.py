@@ -65,6 +65,9 @@ class Conditioned(Protocol):
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """Means and SDs of y* given each node: each (rows, nodes)."""
 
+    def means(self, X: Array, nodes: Array) -> Array:
+        """The means alone, which need no triangular solve: (rows, nodes)."""
+
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x) = E(y | x): each (rows,)."""
 
@@ -232,6 +235,14 @@ class Model(ABC):
         point, target = self.parts[update.part](state)
         point, info = update.sampler.step(rng, point, target)
         return self._settled(point.payload), info
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Parts are closures over the model: they are made again, not pickled.
+        return {name: value for name, value in self.__dict__.items() if name != "parts"}
+
+    def __setstate__(self, saved: dict[str, Any]) -> None:
+        self.__dict__.update(saved)
+        self.parts = self._all_parts()
 
     # Tools for the models.
 

@@ -315,10 +315,14 @@ class ConditionedCovariate:
         """eta^2 times the correlation due to x: (rows, n)."""
         return self._kernel.matrix(self._theta[:-2], X, self._X) - self._kernel.constant**2
 
+    def _by_latent(self, nodes: Array) -> Array:
+        """Correlation due to w, of each node with each case: (nodes, n)."""
+        return np.exp(-((nodes[:, None] - self._w) ** 2) / self._rho_square)
+
     def _given_latent(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """Mean and variance of g(x, w) at each node w: each (rows, nodes)."""
-        by_latent = np.exp(-((nodes[:, None] - self._w) ** 2) / self._rho_square)
-        cross = self._x_part(X)[:, None, :] * by_latent + self._kernel.constant**2
+        cross = self._x_part(X)[:, None, :] * self._by_latent(nodes)
+        cross += self._kernel.constant**2
         mean, variance = gaussian_conditional(
             self._factor,
             cross.reshape(-1, self._w.size),
@@ -331,6 +335,13 @@ class ConditionedCovariate:
         """Means and SDs of y given w* = each node."""
         mean, variance = self._given_latent(X, nodes)
         return mean, np.sqrt(variance + self._noise_variance)
+
+    def means(self, X: Array, nodes: Array) -> Array:
+        """Means of y given w* = each node: a matrix product, because K is one of x and w."""
+        alpha = solve(self._factor)
+        return self._x_part(X) @ (self._by_latent(nodes) * alpha).T + (
+            self._kernel.constant**2 * alpha.sum()
+        )
 
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1).

@@ -40,13 +40,22 @@ class Link(NamedTuple):
     derivative: Callable[[Array], Array]  # of the variance
 
 
-def _exp_twice(z: Array) -> Array:
+def _exp_variance(z: Array) -> Array:
     return np.exp(np.minimum(2.0 * z, 700.0))
 
 
+def _exp_derivative(z: Array) -> Array:
+    return 2.0 * _exp_variance(z)
+
+
+def _square_derivative(z: Array) -> Array:
+    return 2.0 * z
+
+
+# Functions with names, not lambdas: a model can be pickled.
 LINKS: Mapping[str, Link] = {
-    "log": Link("log", variance_sweep.LOG_LINK, _exp_twice, lambda z: 2.0 * _exp_twice(z)),
-    "abs": Link("abs", variance_sweep.ABS_LINK, np.square, lambda z: 2.0 * z),
+    "log": Link("log", variance_sweep.LOG_LINK, _exp_variance, _exp_derivative),
+    "abs": Link("abs", variance_sweep.ABS_LINK, np.square, _square_derivative),
 }
 
 
@@ -371,6 +380,11 @@ class ConditionedVariance:
         mean, variance = self.function(X)
         sds = np.sqrt(variance[:, None] + self._noise_variance(X, nodes))
         return np.broadcast_to(mean[:, None], sds.shape), sds
+
+    def means(self, X: Array, nodes: Array) -> Array:
+        """The mean of f(x), whatever the node."""
+        cross = self._model.kernel.matrix(self._theta_y, X, self._model.X)
+        return np.repeat((cross @ solve(self._y_factor))[:, None], nodes.size, axis=1)
 
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x)."""

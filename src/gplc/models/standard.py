@@ -131,6 +131,11 @@ class ConditionedStandard:
         mean, variance = self.function(X)
         return mean[:, None], np.sqrt(variance + self._noise_variance)[:, None]
 
+    def means(self, X: Array, nodes: Array) -> Array:
+        """K' C^-1 y alone."""
+        cross = self._kernel.matrix(self._theta[:-1], X, self._X)
+        return (cross @ solve(self._factor))[:, None]
+
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x)."""
         cross = self._kernel.matrix(self._theta[:-1], X, self._X)
@@ -154,7 +159,7 @@ def usable(factor: Factor | None) -> Factor:
 
 def gaussian_conditional(factor: Factor, cross: Array, variance: float) -> tuple[Array, Array]:
     """K' C^-1 y and v - k' C^-1 k for each row k of `cross` (overwritten)."""
-    solved = solve_lower(factor, cross.T)
+    solved = solve_lower(factor, cross.T, overwrite=True).T
     # Rounding can take the difference below zero where x is close to a case with little noise.
-    left = variance - np.einsum("ij,ij->j", solved, solved)
-    return solved.T @ factor.whitened, np.maximum(left, 0.0)
+    left = variance - np.einsum("ij,ij->i", solved, solved)
+    return solved @ factor.whitened, np.maximum(left, 0.0)

@@ -1,0 +1,128 @@
+"""Posterior draws, by name."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from gplc.chains import Chain
+from gplc.models.base import Unknowns
+
+Array = NDArray[np.float64]
+
+NodeRule = Literal["stratified", "random"]
+
+
+def latent_nodes(
+    rng: np.random.Generator, draws: int, count: int, rule: NodeRule = "stratified"
+) -> Array:
+    """Standard normal numbers for what is not known of a new case, a set for every draw.
+
+    Stratified: Phi^-1((s + u) / count) for s = 0, ..., count - 1, one in each slice of equal
+    probability, with a shift u ~ U(0, 1) that belongs to the draw. The same nodes in every draw
+    would put the narrow components of all draws at the same places. Random: independent
+    numbers, as in the paper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> latent_nodes(np.random.default_rng(0), draws=2, count=3).round(1).tolist()
+    [[-0.8, 0.1, 1.2], [-1.3, -0.2, 0.7]]
+    """
+    if rule == "random":
+        return rng.standard_normal((draws, count))
+    shifts = rng.uniform(1e-12, 1.0, size=(draws, 1))
+    return ndtri((np.arange(count) + shifts) / count)
+
+
+@dataclass(frozen=True)
+class Draws(Mapping[str, Array]):
+    """Draws of all unknowns, as arrays whose first two axes are chain and draw.
+
+    A mapping from names to arrays: hyperparameters on their natural (not log) scale, the latent
+    values as ``"w"`` or ``"z"``, and ``"log_density"``. Hyperparameters with an index
+    (``length_scale[0]``, ...) come together in one array.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Log hyperparameters, in the order of the last axis of theta.
+    theta : (chains, draws, k) array
+        Log hyperparameters.
+    latent : (chains, draws, n_latent) array
+        Latent values.
+    log_density : (chains, draws) array
+        Log of prior times likelihood.
+    nodes : (chains, draws, count) array
+        Standard normal numbers for the latent value of a new case; they belong to the draw.
+    latent_name : str
+        ``"w"``, ``"z"`` or empty.
+    """
+
+    names: tuple[str, ...]
+    theta: Array
+    latent: Array
+    log_density: Array
+    nodes: Array
+    latent_name: str = ""
+
+    @classmethod
+    def from_chains(
+        cls,
+        chains: Sequence[Chain],
+        rng: np.random.Generator,
+        latent_name: str,
+        n_nodes: int,
+        rule: NodeRule = "stratified",
+    ) -> "Draws":
+        """Gather chains of one model, and give every draw its nodes."""
+        draws = chains[0].log_density.size
+        return cls(
+            chains[0].names,
+            np.stack([chain.theta for chain in chains]),
+            np.stack([chain.latent for chain in chains]),
+            np.stack([chain.log_density for chain in chains]),
+            np.stack([latent_nodes(rng, draws, n_nodes, rule) for _ in chains]),
+            latent_name,
+        )
+
+    def __getitem__(self, name: str) -> Array:
+        if name == "log_density":
+            return self.log_density
+        if self.latent_name and name == self.latent_name:
+            return self.latent
+        places = [k for k, full in enumerate(self.names) if full.split("[")[0] == name]
+        if not places:
+            raise KeyError(f"{name!r}; there are {list(self)}")
+        values = np.exp(self.theta[:, :, places])
+        return values if "[" in self.names[places[0]] else values[:, :, 0]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys(full.split("[")[0] for full in self.names)
+        if self.latent_name:
+            yield self.latent_name
+        yield "log_density"
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        chains, draws = self.log_density.shape
+        return f"Draws({chains} chains of {draws}: {', '.join(self)})"
+
+    def thinned(self, most: int | None) -> list[tuple[Unknowns, Array]]:
+        """Unknowns and nodes of at most `most` draws, evenly spaced over all chains."""
+        chains, draws = self.log_density.shape
+        total = chains * draws
+        count = total if most is None else min(most, total)
+        picked = (np.arange(count) * total) // count
+        return [
+            (
+                Unknowns(self.theta[chain, draw], self.latent[chain, draw]),
+                self.nodes[chain, draw],
+            )
+            for chain, draw in (divmod(int(place), draws) for place in picked)
+        ]

@@ -1,0 +1,134 @@
+"""A model and its posterior draws, asked about new inputs: the components of predictions."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gplc.models.base import Conditioned, Model, Unknowns
+from gplc.predictive import Rows
+
+Array = NDArray[np.float64]
+
+# Models conditioned on their draws are kept if their factors together have at most this many
+# numbers (200 MB); otherwise they are made again for every block of rows.
+KEPT_NUMBERS = 25_000_000
+
+
+class Posterior:
+    """Draws of one model, evenly weighted, ready to predict.
+
+    Parameters
+    ----------
+    model : Model
+    draws : list of (Unknowns, nodes)
+        As `Draws.thinned` gives them.
+    """
+
+    def __init__(self, model: Model, draws: Sequence[tuple[Unknowns, Array]]) -> None:
+        self._model = model
+        self._draws = list(draws)
+        self._kept: list[Conditioned] | None = None
+        # The standard model knows all it needs of a new case: one component a draw.
+        self.n_nodes = self._draws[0][1].size if model.n_latent else 1
+
+    def __len__(self) -> int:
+        return len(self._draws)
+
+    def __getstate__(self) -> dict[str, object]:
+        return self.__dict__ | {"_kept": None}
+
+    def conditioned(self) -> Iterator[tuple[Conditioned, Array]]:
+        """The model conditioned on each draw, with the nodes of the draw."""
+        if self._kept is None:
+            if len(self._draws) * self._model.n**2 > KEPT_NUMBERS:
+                for unknowns, nodes in self._draws:
+                    yield self._model.condition(unknowns), nodes
+                return
+            self._kept = [self._model.condition(unknowns) for unknowns, _ in self._draws]
+        for conditioned, (_, nodes) in zip(self._kept, self._draws, strict=True):
+            yield conditioned, nodes
+
+    def gather(
+        self, X: Array, width: int, ask: Callable[[Conditioned, Array], tuple[Array, ...]]
+    ) -> tuple[Array, ...]:
+        """What `ask(conditioned, nodes)` gives, (rows, width) each, side by side for all draws."""
+        results: tuple[Array, ...] = ()
+        for place, (conditioned, nodes) in enumerate(self.conditioned()):
+            answers = ask(conditioned, nodes)
+            if not results:
+                results = tuple(np.empty((X.shape[0], len(self) * width)) for _ in answers)
+            for result, answer in zip(results, answers, strict=True):
+                result[:, place * width : (place + 1) * width] = answer
+        return results
+
+
+class ResponseComponents(NamedTuple):
+    """Components of y* at the rows of X: a source for `Predictive`."""
+
+    posterior: Posterior
+    X: Array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0]
+
+    @property
+    def n_components(self) -> int:
+        """Draws times nodes."""
+        return len(self.posterior) * self.posterior.n_nodes
+
+    def components(self, rows: Rows) -> tuple[Array, Array]:
+        """Means and SDs of y* for some rows."""
+        X = self.X[rows]
+        means, sds = self.posterior.gather(
+            X, self.posterior.n_nodes, lambda given, nodes: given.components(X, nodes)
+        )
+        return means, sds
+
+    def component_means(self, rows: Rows) -> Array:
+        """The means alone, for a fraction of the work."""
+        X = self.X[rows]
+        (means,) = self.posterior.gather(
+            X, self.posterior.n_nodes, lambda given, nodes: (given.means(X, nodes),)
+        )
+        return means
+
+
+class FunctionComponents(NamedTuple):
+    """Components of f(x) = E(y | x) at the rows of X: a source for `Predictive`."""
+
+    posterior: Posterior
+    X: Array
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0]
+
+    @property
+    def n_components(self) -> int:
+        """One for every draw."""
+        return len(self.posterior)
+
+    def components(self, rows: Rows) -> tuple[Array, Array]:
+        """Means and SDs of f(x) for some rows."""
+        X = self.X[rows]
+
+        def ask(given: Conditioned, nodes: Array) -> tuple[Array, ...]:
+            mean, variance = given.function(X)
+            # An SD of exactly zero is rounding: f is known there to the last digits only.
+            return mean[:, None], np.sqrt(np.maximum(variance, 1e-24))[:, None]
+
+        means, sds = self.posterior.gather(X, 1, ask)
+        return means, sds
+
+
+def residual_sds(posterior: Posterior, X: Array) -> Array:
+    """SD of y - f(x), for every row and draw: (rows, draws)."""
+    (variances,) = posterior.gather(
+        X, 1, lambda given, nodes: (given.residual_variance(X, nodes)[:, None],)
+    )
+    return np.sqrt(variances)

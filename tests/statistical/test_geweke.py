@@ -1,0 +1,379 @@
+"""Geweke's joint distribution test of every model and scheme, and of samplers broken on purpose.
+
+If unknowns and data are drawn from their joint distribution, and then the unknowns are updated
+given the data and the data redrawn given the unknowns, over and over, the joint distribution must
+stay. Every replicate starts in equilibrium, so replicates are independent draws of what the
+sampler leaves behind, and a Kolmogorov-Smirnov test compares them with direct joint draws.
+
+Judged on every hyperparameter, on latent summaries, *and on the log likelihood*: a sampler that
+preserves the prior but ignores the data is invisible in the unknowns alone.
+
+False alarms: THRESHOLD per statistic, fewer than 200 statistics in the whole file, so that a right
+set of samplers with fresh seeds would fail it once in a thousand runs. Seeds are fixed.
+"""
+
+import functools
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.linalg import solve_triangular
+from scipy.stats import ks_2samp
+
+from gplc.kernels import SquaredExponential
+from gplc.models import MODELS, LatentCovariate, LatentVariance, Model, Standard, Update
+from gplc.samplers import (
+    EllipticalSlice,
+    Info,
+    Metropolis,
+    ModifiedMetropolis,
+    Point,
+    Slice,
+    SliceSweep,
+)
+from gplc.samplers.protocol import GaussianTarget, ScalarTarget
+
+HEAVY = os.environ.get("GPLC_HEAVY") == "1"
+REPLICATES, ITERATIONS, DIRECT = (3000, 20, 20_000) if HEAVY else (400, 6, 2000)
+THRESHOLD = 5e-6
+
+X = np.array([[-1.4], [-0.5], [0.1], [0.8], [1.5]])
+
+# Weak data: noise that hides nearly everything. Strong data: it shows nearly everything.
+PRIORS = {
+    "std": {
+        "weak": {"signal_sd": (-0.5, 0.5), "length_scale": (0.0, 0.5), "noise_sd": (1.0, 0.5)},
+        "strong": {"signal_sd": (0.5, 0.5), "length_scale": (0.0, 0.5), "noise_sd": (-2.5, 0.5)},
+    },
+    "gplc": {
+        "weak": {
+            "signal_sd": (-0.5, 0.5),
+            "length_scale": (0.0, 0.5),
+            "latent_length_scale": (0.5, 0.5),
+            "noise_sd": (1.0, 0.5),
+        },
+        "strong": {
+            "signal_sd": (0.5, 0.5),
+            "length_scale": (0.5, 0.5),
+            "latent_length_scale": (0.5, 0.5),
+            "noise_sd": (-2.5, 0.5),
+        },
+    },
+    # y tells of z through its size: little where f is much larger than the noise, much where f
+    # is next to nothing and z varies widely.
+    "gplv": {
+        "weak": {
+            "signal_sd_y": (1.0, 0.5),
+            "length_scale_y": (0.0, 0.5),
+            "signal_sd_z": (-0.5, 0.5),
+            "length_scale_z": (0.0, 0.5),
+        },
+        "strong": {
+            "signal_sd_y": (-3.0, 0.5),
+            "length_scale_y": (0.0, 0.5),
+            "signal_sd_z": (0.7, 0.4),
+            "length_scale_z": (-0.5, 0.5),
+        },
+    },
+}
+
+
+@functools.cache
+def build(key: str, data: str, **options: object) -> Model:
+    constant = 0.1 if (key, data) == ("gplv", "strong") else 1.0
+    return MODELS[key](
+        X,
+        np.zeros(len(X)),
+        SquaredExponential(constant=constant),
+        PRIORS[key][data],
+        **options,
+    )
+
+
+class Setting(NamedTuple):
+    key: str
+    scheme: str
+    settings: dict[str, float]
+    options: dict[str, object]
+
+
+# Fewer repeats than the paper's 40: the test is of each update, and 40 only blur a wrong one.
+SETTINGS = {
+    "std-paper": Setting("std", "paper", {}, {}),
+    "gplc-paper": Setting("gplc", "paper", {}, {}),
+    "gplc-default": Setting("gplc", "default", {}, {}),
+    "gplv-log-paper": Setting("gplv", "paper", {"repeats": 5}, {"scale": "log", "jitter": 0.05}),
+    "gplv-log-elliptical": Setting(
+        "gplv", "elliptical", {"repeats": 2}, {"scale": "log", "jitter": 0.05}
+    ),
+    "gplv-log-metropolis": Setting("gplv", "metropolis", {}, {"scale": "log", "jitter": 0.05}),
+    "gplv-log-slice": Setting("gplv", "slice", {}, {"scale": "log", "jitter": 0.05}),
+    "gplv-abs-paper": Setting("gplv", "paper", {"repeats": 5}, {"scale": "abs", "jitter": 0.05}),
+    "gplv-abs-slice": Setting("gplv", "slice", {}, {"scale": "abs", "jitter": 0.05}),
+}
+HEAVY_SETTINGS = {
+    "gplv-log-paper-40": Setting("gplv", "paper", {}, {"scale": "log"}),
+    "gplv-abs-elliptical": Setting("gplv", "elliptical", {}, {"scale": "abs"}),
+    "gplv-abs-metropolis": Setting("gplv", "metropolis", {}, {"scale": "abs"}),
+}
+if HEAVY:
+    SETTINGS |= HEAVY_SETTINGS
+
+
+def statistics(model: Model, unknowns) -> dict[str, float]:
+    """What is compared. The log likelihood is computed here, by none of the model's own code."""
+    theta, latent = unknowns
+    lower = np.linalg.cholesky(model.covariance(unknowns))
+    white = solve_triangular(lower, model.y, lower=True)
+    log_likelihood = -0.5 * white @ white - np.log(np.diag(lower)).sum()
+    result = dict(zip(model.names, theta, strict=True)) | {"log likelihood": log_likelihood}
+    if latent.size:
+        result |= {"latent[0]": latent[0], "sum": latent.sum(), "squares": latent @ latent}
+    return result
+
+
+def direct_draw(model: Model, rng: np.random.Generator) -> dict[str, float]:
+    unknowns = model.sample_prior(rng)
+    return statistics(model.with_data(model.sample_data(rng, unknowns)), unknowns)
+
+
+@functools.cache
+def direct_draws(model: Model) -> list[dict[str, float]]:
+    """Joint draws, made once for all schemes that `build` gave the same model."""
+    rng = np.random.default_rng(1998)
+    return [direct_draw(model, rng) for _ in range(DIRECT)]
+
+
+def chain_draw(
+    model: Model,
+    scheme: Sequence[Update],
+    rng: np.random.Generator,
+    iterations: int,
+    spoil: Callable[[Model], None],
+) -> dict[str, float]:
+    unknowns = model.sample_prior(rng)
+    for _ in range(iterations):
+        model = model.with_data(model.sample_data(rng, unknowns))
+        spoil(model)
+        state = model.state(unknowns)
+        for update in scheme:
+            state, _ = model.step(rng, state, update)
+        unknowns = state.unknowns
+    return statistics(model, unknowns)  # with the data the unknowns were updated for
+
+
+def p_values(
+    model: Model,
+    scheme: Sequence[Update],
+    seed: int,
+    spoil: Callable[[Model], None] = lambda model: None,
+) -> dict[str, float]:
+    """p-value of every statistic: replicates of the chain against direct draws."""
+    rng = np.random.default_rng(seed)
+    chain = [chain_draw(model, scheme, rng, ITERATIONS, spoil) for _ in range(REPLICATES)]
+    direct = direct_draws(model)
+    return {
+        name: float(ks_2samp([d[name] for d in chain], [d[name] for d in direct]).pvalue)
+        for name in direct[0]
+    }
+
+
+@pytest.mark.parametrize("data", ["weak", "strong"])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_scheme_keeps_the_joint_distribution(name, data, record_property):
+    key, scheme, settings, options = SETTINGS[name]
+    model = build(key, data, **options)
+    p = p_values(model, model.scheme(scheme, **settings), seed=2012)
+    record_property("smallest p", min(p.values()))
+    assert min(p.values()) > THRESHOLD, p
+
+
+def test_every_scheme_is_tested():
+    tested = {(s.key, s.scheme) for s in SETTINGS.values()}
+    # A default that is another scheme under a second name needs no test of its own.
+    by_function = {
+        (key, cls.schemes[scheme]) for key, scheme in tested for cls in [MODELS[key]]
+    }
+    for key in ("std", "gplc", "gplv"):
+        for scheme, function in MODELS[key].schemes.items():
+            assert (key, function) in by_function, f"{key} {scheme} has no Geweke test"
+
+
+# Tests of the test: samplers broken on purpose.
+
+
+class AlwaysAccepts(ModifiedMetropolis):
+    def step(self, rng, point, target: GaussianTarget):
+        keep = np.sqrt(1.0 - self.step_size**2)
+        for _ in range(self.repeats):
+            noise = target.prior_draw(rng.standard_normal(point.position.size))
+            point = target.evaluate(keep * point.position + self.step_size * noise)
+        return point, Info(1.0, self.repeats)
+
+
+class ForgetsToShrink(ModifiedMetropolis):
+    """z' = z + a L u, accepted by the likelihood alone: without the sqrt(1 - a^2)."""
+
+    def step(self, rng, point, target: GaussianTarget):
+        for _ in range(self.repeats):
+            noise = target.prior_draw(rng.standard_normal(point.position.size))
+            proposal = target.evaluate(point.position + self.step_size * noise)
+            if -rng.standard_exponential() < proposal.log_density - point.log_density:
+                point = proposal
+        return point, Info(1.0, self.repeats)
+
+
+class EllipticalAlwaysAccepts(EllipticalSlice):
+    def step(self, rng, point, target: GaussianTarget):
+        partner = target.prior_draw(rng.standard_normal(point.position.size))
+        angle = 2.0 * np.pi * rng.random()
+        return target.evaluate(
+            point.position * np.cos(angle) + partner * np.sin(angle)
+        ), Info(1.0, 1)
+
+
+class LopsidedMetropolis(Metropolis):
+    """Proposes upwards more often than downwards, and does not correct for it."""
+
+    def step(self, rng, point, target: ScalarTarget):
+        move = self.step_size * (rng.standard_normal() + 0.6)
+        proposal = target.evaluate(point.position + move)
+        if -rng.standard_exponential() < proposal.log_density - point.log_density:
+            point = proposal
+        return point, Info(1.0, 1)
+
+
+class StepsOutToTheRightOnly(Slice):
+    def step(self, rng, point, target: ScalarTarget):
+        here = point.position
+        level = point.log_density - rng.standard_exponential()
+        left = here - self.width * rng.random()
+        right = left + self.width
+        for _ in range(100):
+            if not target.evaluate(right).log_density > level:
+                break
+            right += self.width
+        for _ in range(200):
+            candidate = target.evaluate(left + rng.random() * (right - left))
+            if candidate.log_density > level:
+                return candidate, Info(1.0, 1)
+            if candidate.position < here:
+                left = candidate.position
+            else:
+                right = candidate.position
+        return point, Info(0.0, 1)
+
+
+class SweepIgnoresTheData(SliceSweep):
+    """Leaves N(0, 1) invariant for every w_i, whatever y is."""
+
+    def step(self, rng, point, target):
+        model, state = target._model, target._state
+        moved = model.state(state.unknowns._replace(latent=rng.standard_normal(state.w.size)))
+        return Point(moved.w, moved.log_density, moved), Info(1.0, 0)
+
+
+def drop_jacobian(model: Model) -> None:
+    """The scale move of GPLC without s^n."""
+    right = model.parts["scale"]
+
+    def open_part(state):
+        point, target = right(state)
+
+        def evaluate(log_s):
+            there = target.evaluate(log_s)
+            return there._replace(log_density=there.log_density - model.n * log_s)
+
+        return point, ScalarTarget(evaluate)
+
+    model.parts["scale"] = open_part
+
+
+def nothing(model: Model) -> None:
+    pass
+
+
+def in_place_of(old: type, new: object) -> Callable[[list[Update]], list[Update]]:
+    def change(scheme):
+        changed = [u._replace(sampler=new) if type(u.sampler) is old else u for u in scheme]
+        assert changed != scheme
+        return changed
+
+    return change
+
+
+def unchanged(scheme):
+    return scheme
+
+
+# name: (setting, data, change of the scheme, change of the model, statistics that must show it)
+MUTANTS = {
+    "modified Metropolis always accepts": (
+        "gplv-log-paper",
+        "strong",
+        in_place_of(ModifiedMetropolis, AlwaysAccepts(0.3, 5)),
+        nothing,
+        ["log likelihood"],
+    ),
+    "elliptical slice always accepts": (
+        "gplv-log-elliptical",
+        "strong",
+        in_place_of(EllipticalSlice, EllipticalAlwaysAccepts(1)),
+        nothing,
+        ["log likelihood"],
+    ),
+    "modified Metropolis forgets sqrt(1 - a^2)": (
+        "gplv-log-paper",
+        "weak",
+        in_place_of(ModifiedMetropolis, ForgetsToShrink(0.3, 5)),
+        nothing,
+        ["squares"],
+    ),
+    "scale move drops its Jacobian": (
+        "gplc-default",
+        "weak",
+        unchanged,
+        drop_jacobian,
+        ["squares", "latent_length_scale"],
+    ),
+    "GPLC sweep ignores the data": (
+        "gplc-paper",
+        "strong",
+        in_place_of(SliceSweep, SweepIgnoresTheData()),
+        nothing,
+        ["log likelihood"],
+    ),
+    "slice steps out on one side only": (
+        "std-paper",
+        "strong",
+        in_place_of(Slice, StepsOutToTheRightOnly(0.3)),
+        nothing,
+        ["signal_sd", "length_scale", "noise_sd"],
+    ),
+    "Metropolis proposes lopsidedly": (
+        "gplv-log-metropolis",
+        "weak",
+        in_place_of(Metropolis, LopsidedMetropolis()),
+        nothing,
+        ["signal_sd_y", "length_scale_y", "signal_sd_z", "length_scale_z"],
+    ),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_broken_sampler_is_caught(mutant, record_property):
+    name, data, change, spoil, telltale = MUTANTS[mutant]
+    key, scheme, settings, options = SETTINGS[name]
+    model = build(key, data, **options)
+    p = p_values(model, change(model.scheme(scheme, **settings)), seed=2013, spoil=spoil)
+    record_property("p", {k: p[k] for k in telltale})
+    assert min(p[k] for k in telltale) < THRESHOLD, p
+    if mutant == "elliptical slice always accepts":
+        # Why the log likelihood is among the statistics: the latent values alone pass this one.
+        assert min(p[k] for k in ("latent[0]", "sum", "squares")) > THRESHOLD
+
+
+def test_models_under_test_are_the_registered_ones():
+    assert {MODELS[k] for k in PRIORS} == {Standard, LatentCovariate, LatentVariance}
