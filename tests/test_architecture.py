@@ -21,6 +21,8 @@ ROOMS = (
     "comparison",
     "plots",
     "metrics",
+    "sampling",
+    "storage",
     "diagnostics",
     "posterior",
     "predictive",

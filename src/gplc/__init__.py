@@ -1,7 +1,8 @@
 """Gaussian-process regression when the noise depends on the inputs and need not be Gaussian."""
 
 from gplc import datasets, metrics
-from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP
+from gplc._version import __version__
+from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP, load
 from gplc.kernels import SquaredExponential
 from gplc.predictive import Predictive
 
@@ -11,8 +12,8 @@ __all__ = [
     "Predictive",
     "SquaredExponential",
     "StandardGP",
+    "__version__",
     "datasets",
+    "load",
     "metrics",
 ]
-
-__version__ = "0.1.0.dev0"

@@ -7,7 +7,7 @@ function of (unknowns, generator, samplers) alone, so that a chain can stop and 
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -65,6 +65,42 @@ class Chain:
     position: Position
     names: tuple[str, ...] = field(default=())
 
+    @classmethod
+    def begun(cls, model: Model, position: Position) -> "Chain":
+        """A chain without draws yet."""
+        return cls(
+            np.empty((0, len(model.names))),
+            np.empty((0, model.n_latent)),
+            np.empty(0),
+            {},
+            Counter(),
+            {},
+            position,
+            model.names,
+        )
+
+    def followed_by(self, later: "Chain") -> "Chain":
+        """Both, the continuation after its beginning, as one."""
+        before, after = self.log_density.size, later.log_density.size
+        acceptance = {
+            key: (self.acceptance.get(key, 0.0) * before + rate * after) / (before + after)
+            for key, rate in later.acceptance.items()
+        }
+        phases = self.seconds.keys() | later.seconds.keys()
+        return Chain(
+            np.concatenate([self.theta, later.theta]),
+            np.concatenate([self.latent, later.latent]),
+            np.concatenate([self.log_density, later.log_density]),
+            acceptance,
+            self.events + later.events,
+            {
+                phase: self.seconds.get(phase, 0.0) + later.seconds.get(phase, 0.0)
+                for phase in sorted(phases)
+            },
+            later.position,
+            self.names,
+        )
+
 
 def labels(scheme: Sequence[Update]) -> list[str]:
     """A name for every update of a scheme, repeated parts numbered.
@@ -90,14 +126,16 @@ def start(
     seed: int | np.random.SeedSequence | None,
     unknowns: Unknowns | None = None,
 ) -> Position:
-    """Where a chain begins: at given unknowns, or at the prior means.
+    """Where a chain begins: at given unknowns, or at a point of its own.
 
-    Latent values that are not given begin as a draw from their prior: at zero, GPLC sees no
-    latent covariate at all and the first sweep has nothing to go on.
+    Log hyperparameters that are not given begin uniformly within one prior SD of the prior mean,
+    wider apart than the posterior usually is, so that chains which end up together have found
+    each other; latent values begin as a draw from their prior.
     """
     rng = np.random.default_rng(seed)
     if unknowns is None:
-        theta = model.prior_mean().theta
+        priors = model.priors
+        theta = priors.means + priors.sds * rng.uniform(-1.0, 1.0, priors.means.size)
         unknowns = Unknowns(theta, model.sample_latent(rng, theta))
     return Position(unknowns, rng.bit_generator.state, tuple(scheme), 0)
 
@@ -154,6 +192,40 @@ def _enter(events: Counter[str], key: str, info: Info) -> None:
         events[f"{key}: exhausted"] += info.n_exhausted
 
 
+def go_on(model: Model, position: Position, iterations: int, warmup: int) -> Chain:
+    """The next iterations from a position: those before `warmup` tune and are not kept."""
+    tuning = min(iterations, max(0, warmup - position.iteration))
+    chain = Chain.begun(model, position)
+    if tuning:
+        begun = advance(model, position, tuning, tune=True)
+        chain.position, chain.seconds = begun.position, begun.seconds
+    if iterations > tuning:
+        chain = chain.followed_by(advance(model, chain.position, iterations - tuning, tune=False))
+    return chain
+
+
+# Called after every batch with the chains so far; a string stops the run and says why.
+Watch = Callable[[list[Chain]], str | None]
+
+# Wall-clock seconds between two looks at a running set of chains.
+BATCH_SECONDS = 1.0
+
+
+def chain_seeds(seed: np.random.SeedSequence, chains: int) -> list[np.random.SeedSequence]:
+    """A seed for every chain; unlike `seed.spawn`, the same at every call.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [each.spawn_key for each in chain_seeds(np.random.SeedSequence(1), 2)]
+    [(0,), (1,)]
+    """
+    return [
+        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
+        for number in range(chains)
+    ]
+
+
 def run_chains(
     model: Model,
     scheme: str | Sequence[Update] = "default",
@@ -162,24 +234,33 @@ def run_chains(
     draws: int = 1000,
     warmup: int = 500,
     n_jobs: int | None = None,
+    watch: Watch | None = None,
+    begun: list[Chain] | None = None,
 ) -> list[Chain]:
     """Several chains, each with a generator of its own, in parallel through joblib.
 
-    The draws depend on the seed alone, not on the number of workers or the backend.
+    The draws depend on the seed alone: not on the number of workers, on the backend, or on how
+    often somebody looks.
 
     Parameters
     ----------
     model, scheme, draws, warmup
         As in `run_chain`.
     seed : int or SeedSequence, optional
-        Every chain gets a seed spawned from it.
+        Every chain gets a seed of its own from it.
     chains : int
     n_jobs : int, optional
         As in joblib: None is 1 unless a `joblib.parallel_config` says otherwise, -1 all cores.
+    watch : callable, optional
+        Called about once a second with the chains so far; if it returns a string, the run
+        stops. Without it the chains run to the end undisturbed.
+    begun : list of Chain, optional
+        Chains to go on with, instead of new ones.
 
     Returns
     -------
     list of Chain
+        With fewer draws than asked for if the run was stopped.
 
     Examples
     --------
@@ -189,18 +270,43 @@ def run_chains(
     2
     """
     _check.integer("chains", chains, at_least=1, advice="4 lets convergence be judged")
-    if not isinstance(seed, np.random.SeedSequence):
-        seed = np.random.SeedSequence(seed)
-    # Not seed.spawn, which would change the caller's object.
-    seeds = [
-        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number))
-        for number in range(chains)
-    ]
-    return list(
-        Parallel(n_jobs=n_jobs)(
-            delayed(run_chain)(model, scheme, each, draws, warmup) for each in seeds
-        )
-    )
+    _check_lengths(draws, warmup)
+    if begun is None:
+        if not isinstance(seed, np.random.SeedSequence):
+            seed = np.random.SeedSequence(seed)
+        updates = scheme_of(model, scheme)
+        begun = [
+            Chain.begun(model, start(model, updates, each)) for each in chain_seeds(seed, chains)
+        ]
+    now = begun
+    total = warmup + draws
+    batch = total if watch is None else 2
+    with Parallel(n_jobs=n_jobs) as parallel:
+        while (left := total - now[0].position.iteration) > 0:
+            iterations = min(batch, left)
+            began = time.perf_counter()
+            later = parallel(
+                delayed(go_on)(model, chain.position, iterations, warmup) for chain in now
+            )
+            now = [chain.followed_by(more) for chain, more in zip(now, later, strict=True)]
+            each = (time.perf_counter() - began) / iterations
+            batch = max(1, int(min(BATCH_SECONDS / max(each, 1e-9), 4 * batch)))
+            if watch is not None and watch(now) is not None:
+                break
+    return now
+
+
+def _check_lengths(draws: int, warmup: int) -> None:
+    _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
+    _check.integer("warmup", warmup, at_least=0, advice="half of draws is a good start")
+
+
+def scheme_of(model: Model, scheme: str | Sequence[Update]) -> list[Update]:
+    """The updates of a scheme given by name or as a list, each for a part the model has."""
+    updates = model.scheme(scheme) if isinstance(scheme, str) else list(scheme)
+    for update in updates:
+        _check.one_of("scheme part", update.part, model.parts)
+    return updates
 
 
 def run_chain(
@@ -223,7 +329,7 @@ def run_chain(
     draws, warmup : int
         Iterations kept, and iterations before them.
     unknowns : Unknowns, optional
-        Where to start; by default the prior means, latent values drawn from their prior.
+        Where to start; by default a point of its own; see `start`.
 
     Returns
     -------
@@ -236,12 +342,6 @@ def run_chain(
     >>> chain.theta.shape, chain.names
     ((10, 3), ('signal_sd', 'length_scale', 'noise_sd'))
     """
-    _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
-    _check.integer("warmup", warmup, at_least=0, advice="half of draws is a good start")
-    updates = model.scheme(scheme) if isinstance(scheme, str) else list(scheme)
-    for update in updates:
-        _check.one_of("scheme part", update.part, model.parts)
-    begun = advance(model, start(model, updates, seed, unknowns), warmup, tune=True)
-    chain = advance(model, begun.position, draws, tune=False)
-    chain.seconds |= begun.seconds
-    return chain
+    _check_lengths(draws, warmup)
+    position = start(model, scheme_of(model, scheme), seed, unknowns)
+    return go_on(model, position, warmup + draws, warmup)

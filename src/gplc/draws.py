@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,11 @@ from gplc.models.base import Unknowns
 
 Array = NDArray[np.float64]
 
-NodeRule = Literal["stratified", "random"]
+NODE_RULES = ("stratified", "random")
 
 
 def latent_nodes(
-    rng: np.random.Generator, draws: int, count: int, rule: NodeRule = "stratified"
+    rng: np.random.Generator, draws: int, count: int, rule: str = "stratified"
 ) -> Array:
     """Standard normal numbers for what is not known of a new case, a set for every draw.
 
@@ -73,19 +73,25 @@ class Draws(Mapping[str, Array]):
     def from_chains(
         cls,
         chains: Sequence[Chain],
-        rng: np.random.Generator,
+        seeds: Sequence[np.random.SeedSequence],
         latent_name: str,
         n_nodes: int,
-        rule: NodeRule = "stratified",
+        rule: str = "stratified",
     ) -> "Draws":
-        """Gather chains of one model, and give every draw its nodes."""
+        """Gather chains of one model, and give every draw its nodes.
+
+        The nodes of a chain come from a seed of its own, in order: more draws of the same chain
+        leave those of the first ones as they were.
+        """
         draws = chains[0].log_density.size
         return cls(
             chains[0].names,
             np.stack([chain.theta for chain in chains]),
             np.stack([chain.latent for chain in chains]),
             np.stack([chain.log_density for chain in chains]),
-            np.stack([latent_nodes(rng, draws, n_nodes, rule) for _ in chains]),
+            np.stack(
+                [latent_nodes(np.random.default_rng(seed), draws, n_nodes, rule) for seed in seeds]
+            ),
             latent_name,
         )
 
@@ -112,6 +118,45 @@ class Draws(Mapping[str, Array]):
     def __repr__(self) -> str:
         chains, draws = self.log_density.shape
         return f"Draws({chains} chains of {draws}: {', '.join(self)})"
+
+    def to_arviz(self) -> Any:
+        """The draws as ArviZ takes them.
+
+        Returns
+        -------
+        xarray.DataTree or arviz.InferenceData
+            With groups ``posterior`` and ``sample_stats``: a DataTree, which ArviZ takes from
+            version 1 on, or InferenceData where an older ArviZ is installed.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> draws = Draws(("noise_sd",), np.zeros((2, 5, 1)), np.empty((2, 5, 0)),
+        ...               np.zeros((2, 5)), np.zeros((2, 5, 1)))
+        >>> draws.to_arviz()["posterior"]["noise_sd"].shape
+        (2, 5)
+        """
+        import xarray
+
+        labels = {"chain": np.arange(self.theta.shape[0]), "draw": np.arange(self.theta.shape[1])}
+        last = {self.latent_name: "case"}
+        posterior = xarray.Dataset(
+            {
+                name: (
+                    ("chain", "draw", last.get(name, "input"))[: self[name].ndim],
+                    self[name],
+                )
+                for name in self
+                if name != "log_density"
+            },
+            coords=labels,
+        )
+        stats = xarray.Dataset({"lp": (("chain", "draw"), self.log_density)}, coords=labels)
+        try:
+            from arviz import InferenceData
+        except ImportError:
+            return xarray.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})
+        return InferenceData(posterior=posterior, sample_stats=stats)
 
     def thinned(self, most: int | None) -> list[tuple[Unknowns, Array]]:
         """Unknowns and nodes of at most `most` draws, evenly spaced over all chains."""

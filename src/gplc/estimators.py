@@ -1,27 +1,41 @@
 """Estimators on scikit-learn's contract: the only place that validates and scales data."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+import dataclasses
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gplc import _check
-from gplc.chains import run_chains
-from gplc.draws import Draws
+from gplc._files import FileError
+from gplc._version import __version__
+from gplc.chains import Chain, chain_seeds, scheme_of
+from gplc.diagnostics import Diagnostics, diagnose
+from gplc.draws import NODE_RULES, Draws
 from gplc.kernels import SquaredExponential
 from gplc.models import LatentCovariate, LatentVariance, Model, Standard, Update
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_sds
 from gplc.predictive import BLOCK_COMPONENTS, ComponentSource, Predictive, interval_probabilities
+from gplc.sampling import Plan, Run, sample, seed_from_text, seed_to_text
+from gplc.storage import SavedFit, fingerprint, save_fit
 
 Array = NDArray[np.float64]
 RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 # Inputs further than this many SDs from the data are all equally far: no correlation is left.
 FARTHEST = 1e100
+
+# Sets the seeds of the nodes apart from those of the chains, which are numbered from 0.
+NODE_KEY = 1_000_000
 
 
 class Band(NamedTuple):
@@ -47,8 +61,10 @@ class Scaling(NamedTuple):
         inside = values / largest
         location = inside.mean(axis=0)
         sd = inside.std(axis=0)
+        # A column is constant if it varies by no more than rounding; that may be much, in 1e150.
         constant = sd <= 1e-12 * np.abs(location)
-        return cls(location * largest, np.where(constant | (sd == 0.0), 1.0, sd * largest))
+        sd *= largest
+        return cls(location * largest, np.where(constant, np.maximum(sd, 1.0), sd))
 
     @classmethod
     def none(cls, columns: tuple[int, ...]) -> "Scaling":
@@ -59,6 +75,22 @@ class Scaling(NamedTuple):
         """Values in standard units."""
         with np.errstate(over="ignore"):
             return np.clip((values - self.location) / self.scale, -FARTHEST, FARTHEST)
+
+
+@contextmanager
+def _unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """An error leaves no trace: an old fit stays whole, and nothing is ever half fitted.
+
+    Scikit-learn's validation sets n_features_in_ and feature_names_in_ before all is known to be
+    well.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 class _GaussianProcess(RegressorMixin, BaseEstimator):
@@ -72,8 +104,10 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         kernel: SquaredExponential | None = None,
         priors: Mapping[str, Sequence[float]] | None = None,
         chains: int = 4,
-        draws: int = 1000,
+        draws: int | Literal["auto"] = 1000,
         warmup: int = 500,
+        max_draws: int = 20_000,
+        max_seconds: float | None = None,
         sampler: str | Sequence[Update] = "default",
         standardize: bool = True,
         nodes: int = 7,
@@ -81,12 +115,16 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         predictive_draws: int | None = 400,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        progress: bool | Literal["auto"] = False,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.kernel = kernel
         self.priors = priors
         self.chains = chains
         self.draws = draws
         self.warmup = warmup
+        self.max_draws = max_draws
+        self.max_seconds = max_seconds
         self.sampler = sampler
         self.standardize = standardize
         self.nodes = nodes
@@ -94,6 +132,8 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         self.predictive_draws = predictive_draws
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.progress = progress
+        self.checkpoint = checkpoint
 
     def _model_settings(self) -> dict[str, Any]:
         return {}
@@ -114,55 +154,194 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         """
         inputs: Array
         response: Array
-        inputs, response = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
-        )
-        response = response.astype(np.float64)
-        nodes = _check.integer("nodes", self.nodes, at_least=1, advice="7 is a good number")
-        rule = _check.one_of("node_rule", self.node_rule, ("stratified", "random"))
-        if self.predictive_draws is not None:
-            _check.integer(
-                "predictive_draws",
-                self.predictive_draws,
-                at_least=1,
-                advice="400 is a good number; None means all",
+        with _unchanged_on_error(self):
+            inputs, response = validate_data(
+                self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
             )
-        x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
-        y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-        model = self._model_class(
-            x_scaling.apply(inputs),
-            y_scaling.apply(response),
-            kernel=self.kernel,
-            priors=self.priors,
-            **self._model_settings(),
-        )
-        chain_seed, node_seed = _seed(self.random_state).spawn(2)
-        chains = run_chains(
-            model,
-            self.sampler,
-            chain_seed,
-            chains=self.chains,
-            draws=self.draws,
-            warmup=self.warmup,
-            n_jobs=self.n_jobs,
-        )
-        # All that a fit leaves is set here, at once: nothing is ever half fitted.
+            response = response.astype(np.float64)
+            _check.integer("nodes", self.nodes, at_least=1, advice="7 is a good number")
+            _check.one_of("node_rule", self.node_rule, NODE_RULES)
+            if self.predictive_draws is not None:
+                _check.integer(
+                    "predictive_draws",
+                    self.predictive_draws,
+                    at_least=1,
+                    advice="400 is a good number; None means all",
+                )
+            x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+            y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
+            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response))
+            plan = self._plan(model)
+            run = sample(model, plan, _seed(self.random_state), self._latent_name, self._marks(model))
         self.model_ = model
         self.x_scaling_ = x_scaling
         self.y_scaling_ = y_scaling
+        self._take(run)
+        return self
+
+    def extend(self, draws: int) -> Self:
+        """Go on with the chains of a finished fit.
+
+        Parameters
+        ----------
+        draws : int
+            Draws to add to each chain.
+
+        Returns
+        -------
+        self
+            The same as if it had been fitted with so many more draws at once.
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
+        total = self.chains_[0].log_density.size + draws
+        plan = self._plan(self.model_)._replace(draws=total, chains=len(self.chains_))
+        self._take(
+            sample(
+                self.model_,
+                plan,
+                self.seed_,
+                self._latent_name,
+                self._marks(self.model_),
+                self.chains_,
+            )
+        )
+        return self
+
+    def _model(self, inputs: Array, response: Array) -> Model:
+        return self._model_class(
+            inputs, response, kernel=self.kernel, priors=self.priors, **self._model_settings()
+        )
+
+    def _plan(self, model: Model) -> Plan:
+        return Plan.checked(
+            model,
+            self.sampler,
+            chains=self.chains,
+            draws=self.draws,
+            warmup=self.warmup,
+            max_draws=self.max_draws,
+            max_seconds=math.inf if self.max_seconds is None else self.max_seconds,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            checkpoint=self.checkpoint,
+        )
+
+    def _marks(self, model: Model) -> dict[str, str]:
+        """What a checkpoint must agree on: all that decides the draws, but not how many."""
+        generator = isinstance(self.random_state, np.random.RandomState | np.random.Generator)
+        return fingerprint(
+            X=model.X,
+            y=model.y,
+            estimator=type(self).__name__,
+            kernel=model.kernel,
+            priors={
+                name: (float(mean), float(sd))
+                for name, mean, sd in zip(
+                    model.names, model.priors.means, model.priors.sds, strict=True
+                )
+            },
+            sampler=[(part, sampler) for part, sampler in scheme_of(model, self.sampler)],
+            chains=self.chains,
+            warmup=self.warmup,
+            random_state=type(self.random_state).__name__ if generator else self.random_state,
+            **self._model_settings(),
+        )
+
+    def _take(self, run: Run) -> None:
+        """Set everything that follows from a run, and warn if it cannot be trusted."""
+        self.seed_ = run.seed
+        self._take_chains(run.chains)
+        self.diagnostics_ = diagnose(self.draws_, run.chains, run.stopped)
+        if not self.diagnostics_.ok:
+            warnings.warn(
+                f"Do not trust this fit yet: {self.diagnostics_.verdict}. "
+                "print(model.diagnostics_) tells more.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _take_chains(self, chains: list[Chain]) -> None:
         self.chains_ = chains
+        seed = self.seed_
+        node_seeds = chain_seeds(
+            np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, NODE_KEY)),
+            len(chains),
+        )
         self.draws_ = Draws.from_chains(
             chains,
-            np.random.default_rng(node_seed),
+            node_seeds,
             self._latent_name,
-            nodes,
-            rule,  # type: ignore[arg-type]
+            self.nodes,
+            self.node_rule,
         )
-        self.posterior_ = Posterior(model, self.draws_.thinned(self.predictive_draws))
+        self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit to a netCDF file that `gplc.load` reads, in this or another process.
+
+        It holds the version, settings, scaling, training data, draws and diagnostics, and no
+        code: a file from a stranger can do no more than be wrong.
+
+        Parameters
+        ----------
+        path : path
+            Replaced if it exists, whole or not at all.
+        """
+        check_is_fitted(self, "posterior_")
+        if not isinstance(self.sampler, str):
+            raise ValueError(
+                f"a fit with a scheme of your own cannot be saved, got sampler={self.sampler!r}; "
+                "use one of the model's schemes by name, or keep draws_.to_arviz()"
+            )
+        settings = self.get_params(deep=False)
+        kernel = settings["kernel"]
+        settings["kernel"] = None if kernel is None else dataclasses.asdict(kernel)
+        if settings["priors"] is not None:
+            settings["priors"] = {
+                name: [float(value) for value in prior]
+                for name, prior in settings["priors"].items()
+            }
+        if not isinstance(settings["random_state"], int | None):
+            settings["random_state"] = None  # its seed is kept with the chains
+        # A path in a file must never decide where something is written later.
+        settings["checkpoint"] = None
+        save_fit(
+            path,
+            self.chains_,
+            {
+                "X": (("row", "input"), self.model_.X),
+                "y": (("row",), self.model_.y),
+                "x_location": (("input",), self.x_scaling_.location),
+                "x_scale": (("input",), self.x_scaling_.scale),
+                "y_location": ((), self.y_scaling_.location),
+                "y_scale": ((), self.y_scaling_.scale),
+            },
+            {
+                "version": __version__,
+                "estimator": type(self).__name__,
+                "settings": settings,
+                "seed": seed_to_text(self.seed_),
+                "features": list(getattr(self, "feature_names_in_", [])),
+                "diagnostics": self.diagnostics_.to_record(),
+            },
+        )
+
+    def _restore(self, saved: SavedFit) -> Self:
+        """Set all that a fit sets, from a file."""
+        self.x_scaling_ = Scaling(saved.array("x_location"), saved.array("x_scale"))
+        self.y_scaling_ = Scaling(saved.array("y_location"), saved.array("y_scale"))
+        self.model_ = self._model(saved.array("X"), saved.array("y"))
+        self.n_features_in_ = self.model_.X.shape[1]
+        if features := saved.record("features"):
+            self.feature_names_in_ = np.array(features, dtype=object)
+        self.seed_ = seed_from_text(saved.record("seed"))
+        self._take_chains(saved.chains(scheme_of(self.model_, self.sampler)))
+        self.diagnostics_ = Diagnostics.from_record(saved.record("diagnostics"))
         return self
 
     def _new_inputs(self, X: ArrayLike) -> Array:
-        check_is_fitted(self)
+        check_is_fitted(self, "posterior_")
         inputs: Array = validate_data(self, X, dtype=np.float64, reset=False)
         return self.x_scaling_.apply(inputs)
 
@@ -321,8 +500,17 @@ class StandardGP(_GaussianProcess):
         Covariance function; by default one length scale per input (ARD) and c = 1.
     priors : mapping of str to (mean, sd), optional
         Gaussian priors of log hyperparameters that replace the defaults of `gplc.priors`.
-    chains, draws, warmup : int
-        Number of chains, draws kept of each, and iterations before those.
+    chains : int
+        Number of chains.
+    draws : int or "auto"
+        Draws kept of each chain. "auto" goes on until R-hat is below 1.01 and bulk and tail ESS
+        above 400 for everything that is judged, or until `max_draws` or `max_seconds`.
+    warmup : int
+        Iterations before those, in which the samplers tune themselves.
+    max_draws : int
+        Bound for ``draws="auto"``.
+    max_seconds : float, optional
+        Sampling stops after this time with the draws it has.
     sampler : str or list of Update
         Name of a scheme of the model (``"default"``, ``"paper"``), or a scheme.
     standardize : bool
@@ -338,11 +526,18 @@ class StandardGP(_GaussianProcess):
         Chains at once, as in joblib.
     random_state : int, RandomState, Generator, SeedSequence or None
         Resolved anew at each fit; the same seed gives the same fit.
+    progress : bool or "auto"
+        Show a bar per chain; "auto" in terminals and notebooks only.
+    checkpoint : path, optional
+        File that keeps the run as it goes. A fit with the same data and settings resumes it;
+        other data or settings are refused.
 
     Attributes
     ----------
     draws_ : Draws
         Posterior draws by name.
+    diagnostics_ : Diagnostics
+        R-hat, effective sample sizes and more; prints as a table with a verdict.
     chains_ : list of Chain
         The chains themselves: acceptance rates, numerical events, seconds.
     n_features_in_, feature_names_in_
@@ -372,16 +567,16 @@ class LatentCovariateGP(_GaussianProcess):
 
     Parameters
     ----------
-    kernel, priors, chains, draws, warmup, sampler, standardize
+    kernel, priors, chains, draws, warmup, max_draws, max_seconds, sampler, standardize
         As in `StandardGP`.
     nodes : int
         Values of w for a new case per draw.
-    node_rule, predictive_draws, n_jobs, random_state
+    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint
         As in `StandardGP`.
 
     Attributes
     ----------
-    draws_, chains_, n_features_in_, feature_names_in_
+    draws_, diagnostics_, chains_, n_features_in_, feature_names_in_
         As in `StandardGP`; ``draws_["w"]`` are the latent covariates.
 
     Examples
@@ -407,16 +602,16 @@ class LatentVarianceGP(_GaussianProcess):
     ----------
     scale : {"log", "abs"}
         Whether the second process is the log SD, or the SD its absolute value.
-    kernel, priors, chains, draws, warmup, sampler, standardize
+    kernel, priors, chains, draws, warmup, max_draws, max_seconds, sampler, standardize
         As in `StandardGP`; `kernel` serves both processes.
     nodes : int
         Values of z for a new case per draw.
-    node_rule, predictive_draws, n_jobs, random_state
+    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint
         As in `StandardGP`.
 
     Attributes
     ----------
-    draws_, chains_, n_features_in_, feature_names_in_
+    draws_, diagnostics_, chains_, n_features_in_, feature_names_in_
         As in `StandardGP`; ``draws_["z"]`` are the latent values.
 
     Examples
@@ -438,8 +633,10 @@ class LatentVarianceGP(_GaussianProcess):
         kernel: SquaredExponential | None = None,
         priors: Mapping[str, Sequence[float]] | None = None,
         chains: int = 4,
-        draws: int = 1000,
+        draws: int | Literal["auto"] = 1000,
         warmup: int = 500,
+        max_draws: int = 20_000,
+        max_seconds: float | None = None,
         sampler: str | Sequence[Update] = "default",
         standardize: bool = True,
         nodes: int = 7,
@@ -447,6 +644,8 @@ class LatentVarianceGP(_GaussianProcess):
         predictive_draws: int | None = 400,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        progress: bool | Literal["auto"] = False,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(
             kernel=kernel,
@@ -454,6 +653,8 @@ class LatentVarianceGP(_GaussianProcess):
             chains=chains,
             draws=draws,
             warmup=warmup,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
             sampler=sampler,
             standardize=standardize,
             nodes=nodes,
@@ -461,8 +662,49 @@ class LatentVarianceGP(_GaussianProcess):
             predictive_draws=predictive_draws,
             n_jobs=n_jobs,
             random_state=random_state,
+            progress=progress,
+            checkpoint=checkpoint,
         )
         self.scale = scale
 
     def _model_settings(self) -> dict[str, Any]:
         return {"scale": self.scale}
+
+
+ESTIMATORS: Mapping[str, type[_GaussianProcess]] = {
+    each.__name__: each for each in (StandardGP, LatentCovariateGP, LatentVarianceGP)
+}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """A fit that `save` wrote: the estimator, fitted, with the same predictions.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    StandardGP, LatentCovariateGP or LatentVarianceGP
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> model = StandardGP(chains=1, draws=10, warmup=10, random_state=0).fit([[0], [1]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "fit.nc"))
+    ...     again = load(os.path.join(folder, "fit.nc"))
+    >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
+    True
+    """
+    saved = SavedFit(path)
+    name = saved.record("estimator")
+    if name not in ESTIMATORS:
+        raise FileError(
+            f"{path} holds a fit of {name!r} by gplc {saved.record('version')}, which this "
+            f"version ({__version__}) does not know; use that version"
+        )
+    settings = saved.record("settings")
+    if settings["kernel"] is not None:
+        settings["kernel"] = SquaredExponential(**settings["kernel"])
+    return ESTIMATORS[name](**settings)._restore(saved)

@@ -182,20 +182,18 @@ def p_values(
 
 @pytest.mark.parametrize("data", ["weak", "strong"])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_scheme_keeps_the_joint_distribution(name, data, record_property):
+def test_scheme_keeps_the_joint_distribution(name, data, note):
     key, scheme, settings, options = SETTINGS[name]
     model = build(key, data, **options)
     p = p_values(model, model.scheme(scheme, **settings), seed=2012)
-    record_property("smallest p", min(p.values()))
+    note("smallest p", min(p.values()))
     assert min(p.values()) > THRESHOLD, p
 
 
 def test_every_scheme_is_tested():
     tested = {(s.key, s.scheme) for s in SETTINGS.values()}
     # A default that is another scheme under a second name needs no test of its own.
-    by_function = {
-        (key, cls.schemes[scheme]) for key, scheme in tested for cls in [MODELS[key]]
-    }
+    by_function = {(key, cls.schemes[scheme]) for key, scheme in tested for cls in [MODELS[key]]}
     for key in ("std", "gplc", "gplv"):
         for scheme, function in MODELS[key].schemes.items():
             assert (key, function) in by_function, f"{key} {scheme} has no Geweke test"
@@ -229,9 +227,9 @@ class EllipticalAlwaysAccepts(EllipticalSlice):
     def step(self, rng, point, target: GaussianTarget):
         partner = target.prior_draw(rng.standard_normal(point.position.size))
         angle = 2.0 * np.pi * rng.random()
-        return target.evaluate(
-            point.position * np.cos(angle) + partner * np.sin(angle)
-        ), Info(1.0, 1)
+        return target.evaluate(point.position * np.cos(angle) + partner * np.sin(angle)), Info(
+            1.0, 1
+        )
 
 
 class LopsidedMetropolis(Metropolis):
@@ -363,12 +361,12 @@ MUTANTS = {
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_broken_sampler_is_caught(mutant, record_property):
+def test_broken_sampler_is_caught(mutant, note):
     name, data, change, spoil, telltale = MUTANTS[mutant]
     key, scheme, settings, options = SETTINGS[name]
     model = build(key, data, **options)
     p = p_values(model, change(model.scheme(scheme, **settings)), seed=2013, spoil=spoil)
-    record_property("p", {k: p[k] for k in telltale})
+    note("p", {k: p[k] for k in telltale})
     assert min(p[k] for k in telltale) < THRESHOLD, p
     if mutant == "elliptical slice always accepts":
         # Why the log likelihood is among the statistics: the latent values alone pass this one.

@@ -9,12 +9,15 @@ anew. Cases are kept in cyclic order and go through in blocks: a block is droppe
 (`drop_leading`), its cases are updated one by one given all others, and it is appended at
 the back. After the last block the order is the original one again.
 
-Two things make it fast. A block is dropped in one pass over the factor. And the first points
-that each slice update of the block will look at are known before any density is: the two ends
-of the first interval, and the proposals that follow if every earlier one is rejected, because an
-interval shrinks towards the present point whatever the density. They are all solved for together,
-at the speed of a matrix product. Points beyond those (stepping out, long shrinking) are solved
-for when they are needed.
+What makes it fast is that nearly all solves of a block are done together, at the speed of a matrix
+product. A slice update is a walk (`_walk`): which points it looks at is a function of random
+numbers drawn beforehand and of the densities met on the way. The first points are known
+before any density is: the present value, the two ends of the first interval, and the proposals
+that follow while every one is rejected, because an interval shrinks towards the present point
+whatever the density. Which points come next is guessed by walking with densities that leave the
+rest of the block out: few cases of many, so the guess is nearly always right. The update itself
+walks with the exact densities. A point that was not foreseen is solved for when it is
+needed; one that was foreseen in vain is not looked at.
 """
 
 import math
@@ -23,21 +26,30 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from gplc._compiled.triangular import PANEL, drop_leading, solve_lower, solve_lower_rows
+from gplc._compiled.exponential import exp_of_negative
+from gplc._compiled.triangular import (
+    PANEL,
+    drop_leading,
+    pack,
+    solve_lower,
+    solve_lower_rows,
+)
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
-CANDIDATES = (
-    8  # points solved for at once for each case: the present value, two ends, five proposals
-)
-PROPOSALS = CANDIDATES - 3
+# Points solved for together: ends of the interval that are not known yet, and this many proposals.
+PROPOSALS = 3
+BATCH = PROPOSALS + 3  # with the present value, in the first batch
+GUESSED = 2  # batches that follow the first and are guessed
+SLOTS = BATCH + GUESSED * (PROPOSALS + 2)
 
 # Places in the array of counts that a sweep adds to.
 EVALUATIONS, PASSES, CLAMPED, IMPOSSIBLE, EXHAUSTED = 0, 1, 2, 3, 4
 N_COUNTS = 5
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _covariances(
     rows: Array,
     values: Array,
@@ -46,23 +58,39 @@ def _covariances(
     constant: float,
     inverse_square: float,
 ) -> None:
-    """Covariances of one case, at each of its candidate values, with other cases."""
-    for c in range(CANDIDATES):
+    """Covariances of one case, at each of some values of its w, with other cases."""
+    for c in range(values.size):
         row = rows[c]
         here = values[c]
         for r in range(w_others.size):
             gap = w_others[r] - here
-            row[r] = constant + amplitudes[r] * math.exp(-inverse_square * gap * gap)
+            row[r] = constant + amplitudes[r] * exp_of_negative(-inverse_square * gap * gap)
 
 
 @njit(cache=True)
+def _mended(variance: float, floor: float, counts: Counts) -> float:
+    """A conditional variance, at least `floor`: it is in exact arithmetic, less is rounding."""
+    if variance >= floor:
+        return variance
+    counts[CLAMPED] += variance < floor * (1.0 - 1e-6) or variance != variance
+    return floor
+
+
+@njit(cache=True)
+def _log_density(value: float, gap: float, variance: float) -> float:
+    """Log N(gap | 0, variance) + log N(value | 0, 1), up to a constant; -inf if not a number."""
+    result = -0.5 * (math.log(variance) + gap * gap / variance + value * value)
+    return result if math.isfinite(result) else -math.inf
+
+
+@njit(cache=True, error_model="numpy")
 def _factor_without(
-    schur: Array, left_out: int, floor: float, factor: Array, counts: NDArray[np.int64]
+    schur: Array, left_out: int, floor: float, factor: Array, counts: Counts
 ) -> None:
     """Lower Cholesky factor of `schur` with one case left out (-1: none).
 
     The row of the case that is left out becomes a row of the identity, which changes nothing
-    for the others. Pivots cannot be below `floor` in exact arithmetic; rounding is mended.
+    for the others.
     """
     size = schur.shape[0]
     for i in range(size):
@@ -74,15 +102,12 @@ def _factor_without(
             for k in range(j):
                 total -= factor[i, k] * factor[j, k]
             if i == j:
-                if not total >= floor:
-                    counts[CLAMPED] += total < floor * (1.0 - 1e-6) or total != total
-                    total = floor
-                factor[i, i] = math.sqrt(total)
+                factor[i, i] = math.sqrt(_mended(total, floor, counts))
             else:
                 factor[i, j] = total / factor[j, j]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _solve_small(factor: Array, right: Array) -> None:
     """Overwrite right (b,) with factor^-1 right."""
     for i in range(right.size):
@@ -92,72 +117,155 @@ def _solve_small(factor: Array, right: Array) -> None:
         right[i] = total / factor[i, i]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _log_densities(
-    values: Array,
-    solved_rows: Array,
-    place: int,
-    target: float,
-    prior_variance: float,
-    floor: float,
-    whitened: Array,
-    current: Array,
-    cross: Array,
-    explained: Array,
-    fit: Array,
-    square: Array,
-    factor: Array,
-    residual: Array,
     result: Array,
-    counts: NDArray[np.int64],
+    values: Array,
+    gaps: Array,
+    variances: Array,
+    cross: Array,
+    place: int,
+    factor: Array,
+    whitened_residual: Array,
+    floor: float,
+    counts: Counts,
 ) -> None:
-    """Log p(y_i | y_-i, w) + log p(w_i) at each candidate, up to a constant.
+    """Log p(y_i | y_-i, w_i) + log p(w_i) at each of some values, up to a constant.
 
-    `solved_rows` holds v = L_O^-1 k for the cases O outside the block. On entry `cross` holds
-    the covariances with the rest of the block; on return, what the cases outside leave of them.
+    `gaps` (y_i minus its mean), `variances` and `cross` (covariances with the block) are given the
+    cases outside the block. What the block adds to that comes from `factor` and
+    `whitened_residual`, in which case i, at `place`, is left out.
     """
-    block = current.shape[1]
-    fit[:] = 0.0
-    square[:] = 0.0
-    if current.shape[0] > 0:
-        np.dot(solved_rows, whitened, fit)
-        np.dot(solved_rows, current, explained)
-        for c in range(CANDIDATES):
-            square[c] = np.dot(solved_rows[c], solved_rows[c])
-            for j in range(block):
-                cross[c, j] -= explained[c, j]
-    solved = np.empty(block)
-    for c in range(CANDIDATES):
-        for j in range(block):
-            solved[j] = 0.0 if j == place else cross[c, j]
+    solved = np.empty(cross.shape[1])
+    for c in range(values.size):
+        solved[:] = cross[c]
+        solved[place] = 0.0
         _solve_small(factor, solved)
-        mean = fit[c]
-        variance = prior_variance - square[c]
-        for j in range(block):
-            mean += solved[j] * residual[j]
+        gap = gaps[c]
+        variance = variances[c]
+        for j in range(solved.size):
+            gap -= solved[j] * whitened_residual[j]
             variance -= solved[j] * solved[j]
-        if not variance >= floor:
-            # sigma^2 bounds it from below in exact arithmetic: this is rounding.
-            counts[CLAMPED] += variance < floor * (1.0 - 1e-6) or variance != variance
-            variance = floor
-        gap = target - mean
-        value = -0.5 * (math.log(variance) + gap * gap / variance + values[c] * values[c])
-        if not math.isfinite(value):
-            counts[IMPOSSIBLE] += 1
-            value = -math.inf
-        result[c] = value
+        result[c] = _log_density(values[c], gap, _mended(variance, floor, counts))
+        counts[IMPOSSIBLE] += result[c] == -math.inf
 
 
 @njit(cache=True)
-def _propose(left: float, right: float, centre: float, uniforms: Array, proposals: Array) -> None:
-    """Points that a shrinking interval yields while every one of them is rejected."""
+def _transpose(source: Array, target: Array) -> None:
+    """Target = source', a strip of eight (a line of the cache) at a time."""
+    for start in range(0, source.shape[1], 8):
+        for i in range(source.shape[0]):
+            for j in range(start, min(start + 8, source.shape[1])):
+                target[j, i] = source[i, j]
+
+
+@njit(cache=True)
+def _find(points: Array, known: int, point: float) -> int:
+    """Where `point` is among the known points; -1 if nowhere."""
+    for k in range(known):
+        if points[k] == point:
+            return k
+    return -1
+
+
+@njit(cache=True)
+def _walk(
+    rng: np.random.Generator,
+    points: Array,
+    density: Array,
+    known: int,
+    left: float,
+    width: float,
+    steps_left: int,
+    steps_right: int,
+    exponential: float,
+    uniforms: Array,
+    drawn: NDArray[np.int64],
+) -> tuple[int, int, int]:
+    """Walk through a step-out slice update as far as the known densities lead.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    points, density : (capacity,)
+        The present value, then points in any order; log densities at the first `known`.
+        Points that the walk wants to know next are written behind these.
+    known : int
+    left, width : float
+        Of the first interval.
+    steps_left, steps_right : int
+        Most steps out.
+    exponential : float
+        The slice is where the log density exceeds that at the present value minus this.
+    uniforms : (max_shrinks,)
+        For the proposals; drawn when first needed, `drawn[0]` of them so far.
+    drawn : (1,)
+
+    Returns
+    -------
+    chosen : int
+        Place of the new value; 0 if it is the present one; -1 if not known yet or, with no point
+        wanted, if all proposals are used up.
+    wanted : int
+        Number of points written.
+    used : int
+        Number of densities looked at.
+    """
+    here = points[0]
+    right = left + width
+    wanted = 0
+    if known == 0:
+        wanted = 1  # the present value itself
+        level = 0.0
+    else:
+        level = density[0] - exponential
+        if level == -math.inf:
+            return 0, 0, 1  # nothing can be said from an impossible state: leave it
+    used = 1
+    while True:
+        at = _find(points, known, left)
+        if at < 0:
+            points[known + wanted] = left
+            wanted += 1
+            break
+        used += 1
+        if not density[at] > level or steps_left == 0:
+            break
+        left -= width
+        steps_left -= 1
+    while True:
+        at = _find(points, known, right)
+        if at < 0:
+            points[known + wanted] = right
+            wanted += 1
+            break
+        used += 1
+        if not density[at] > level or steps_right == 0:
+            break
+        right += width
+        steps_right -= 1
+    # Beyond the first point that is not known, go on as if all were rejected.
+    most = wanted + PROPOSALS
     for k in range(uniforms.size):
+        if wanted == most:
+            break
+        if k == drawn[0]:
+            uniforms[k] = rng.random()
+            drawn[0] += 1
         point = left + uniforms[k] * (right - left)
-        proposals[k] = point
-        if point < centre:
+        at = _find(points, known, point) if wanted == 0 else -1
+        if at >= 0:
+            used += 1
+            if density[at] > level:
+                return at, 0, used
+        else:
+            points[known + wanted] = point
+            wanted += 1
+        if point < here:
             left = point
         else:
             right = point
+    return -1, wanted, used
 
 
 @njit(cache=True)
@@ -175,7 +283,7 @@ def slice_sweep(
     max_steps: int,
     max_shrinks: int,
     block_size: int,
-    counts: NDArray[np.int64],
+    counts: Counts,
 ) -> None:
     """Update every w_i once by step-out slice sampling, in place.
 
@@ -204,187 +312,195 @@ def slice_sweep(
     n = w.size
     most = min(block_size, n)
     rows = np.empty((4 * ((most + 3) // 4), n))
-    all_columns = np.empty(n * most * CANDIDATES)
-    all_candidate = np.empty(n * CANDIDATES)
-    panel = np.empty(PANEL * n)
-    product = np.empty(PANEL * most * CANDIDATES)
+    all_solved = np.empty(most * SLOTS * n)
+    all_batch = np.empty(n * most * BATCH)
+    all_columns = np.empty(n * most * BATCH)
+    panels = np.empty(n * n // 2)
+    product = np.empty(PANEL * most * BATCH)
     all_current = np.empty(n * most)
+    all_amplitudes = np.empty(n * most)
     w_others = np.empty(n)
-    base_rows = np.empty((most, n))
-    values = np.empty((most, CANDIDATES))
+    # Every end comes with the other end and proposals that may turn out to be in vain.
+    capacity = SLOTS + (PROPOSALS + 2) * (max_steps + 1) + max_shrinks + PROPOSALS
+    points = np.empty((most, capacity))
+    density = np.empty((most, capacity))
+    fit = np.empty((most, SLOTS))
+    square = np.empty((most, SLOTS))
     exponentials = np.empty(most)
-    uniforms = np.empty((most, PROPOSALS))
-    fit = np.empty(CANDIDATES)
-    square = np.empty(CANDIDATES)
-    density = np.empty(CANDIDATES)
-    points = np.empty(CANDIDATES)
+    lefts = np.empty(most)
+    steps = np.empty(most, np.int64)
+    uniforms = np.empty((most, max_shrinks))
+    all_cross = np.empty(SLOTS * most)
 
     for start in range(0, n, most):
         block = min(most, n - start)
         size = n - block
         drop_leading(upper, whitened, block, rows)
-        for r in range(size):
-            w_others[r] = w[(start + block + r) % n]
+        pack(upper, size, panels)
+        outside = whitened[:size]
         others = w_others[:size]
-        columns = all_columns[: size * block * CANDIDATES].reshape(size, block * CANDIDATES)
-        candidate = all_candidate[: size * CANDIDATES].reshape(CANDIDATES, size)
-        current = all_current[: size * block].reshape(size, block)
-
+        behind = n - start - block
+        others[:behind] = w[start + block :]
+        others[behind:] = w[:start]
+        solved = all_solved[: block * SLOTS * size].reshape(block, SLOTS, size)
+        current = all_current[: block * size].reshape(block, size)
+        amplitudes = all_amplitudes[: block * size].reshape(block, size)
+        known = np.zeros(block, np.int64)
+        drawn = np.zeros((block, 1), np.int64)
+        fresh = np.zeros(block, np.int64)
         for p in range(block):
-            case = start + p
-            for r in range(size):
-                base_rows[p, r] = base[case, (start + block + r) % n]
+            amplitudes[p][:behind] = base[start + p][start + block :]
+            amplitudes[p][behind:] = base[start + p][:start]
+            points[p, 0] = w[start + p]
             exponentials[p] = rng.standard_exponential()
-            left = w[case] - width * rng.random()
-            values[p, 0] = w[case]
-            values[p, 1] = left
-            values[p, 2] = left + width
-            for k in range(PROPOSALS):
-                uniforms[p, k] = rng.random()
-            _propose(left, left + width, w[case], uniforms[p], values[p, 3:])
-            _covariances(candidate, values[p], base_rows[p], others, constant, inverse_square)
-            for r in range(size):
-                for c in range(CANDIDATES):
-                    columns[r, p * CANDIDATES + c] = candidate[c, r]
-        solve_lower(upper, size, columns, panel, product)
+            lefts[p] = w[start + p] - width * rng.random()
+            steps[p] = int(max_steps * rng.random())
 
-        # The block's own covariance and means given the cases outside it.
-        schur = np.empty((block, block))
-        outside = np.empty(block)
-        for p in range(block):
-            outside[p] = y[start + p]
-            for j in range(p + 1):
-                gap = w[start + p] - w[start + j]
-                schur[p, j] = constant + base[start + p, start + j] * math.exp(
-                    -inverse_square * gap * gap
+        # Solve for the points that the block will need, as far as they can be guessed.
+        for _ in range(1 + GUESSED):
+            total = 0
+            for p in range(block):
+                _, fresh[p], _ = _walk(
+                    rng,
+                    points[p],
+                    density[p],
+                    known[p],
+                    lefts[p],
+                    width,
+                    steps[p],
+                    max_steps - 1 - steps[p],
+                    exponentials[p],
+                    uniforms[p],
+                    drawn[p],
                 )
-            schur[p, p] += noise_variance
-        for r in range(size):
+                total += fresh[p]
+            if total == 0:
+                break
+            batch = all_batch[: total * size].reshape(total, size)
+            columns = all_columns[: size * total].reshape(size, total)
+            c = 0
             for p in range(block):
-                current[r, p] = columns[r, p * CANDIDATES]
-            for p in range(block):
-                outside[p] -= current[r, p] * whitened[r]
-                for j in range(p + 1):
-                    schur[p, j] -= current[r, p] * current[r, j]
-        for p in range(block):
-            for j in range(p):
-                schur[j, p] = schur[p, j]
-        factor = np.zeros((block, block))
-        residual = np.empty(block)
-        cross = np.empty((CANDIDATES, block))
-        explained = np.empty((CANDIDATES, block))
-
-        for p in range(block):
-            case = start + p
-            prior_variance = constant + base[case, case] + noise_variance
-            _factor_without(schur, p, noise_variance, factor, counts)
-            for j in range(block):
-                residual[j] = 0.0 if j == p else outside[j]
-            _solve_small(factor, residual)
-
-            here = w[case]
-            left = values[p, 1]
-            right = values[p, 2]
-            points[:] = values[p]
-            steps_left = int(max_steps * rng.random())
-            steps_right = max_steps - 1 - steps_left
-            open_left = True  # not yet known whether the interval ends here
-            open_right = True
-            for r in range(size):
-                for c in range(CANDIDATES):
-                    candidate[c, r] = columns[r, p * CANDIDATES + c]
-            level = -math.inf
-            chosen = -1
-            shrinks = 0
-            # Every batch holds the present value, both ends, and proposals that are right if
-            # the interval goes no further.
-            while True:
                 _covariances(
-                    cross,
-                    points,
-                    base[case][start : start + block],
-                    w[start : start + block],
+                    batch[c : c + fresh[p]],
+                    points[p][known[p] : known[p] + fresh[p]],
+                    amplitudes[p],
+                    others,
                     constant,
                     inverse_square,
                 )
+                c += fresh[p]
+            _transpose(batch, columns)
+            solve_lower(upper, size, panels, columns, product)
+            _transpose(columns, batch)
+            c = 0
+            for p in range(block):
+                case = start + p
+                for k in range(known[p], known[p] + fresh[p]):
+                    solved[p, k, :] = batch[c]
+                    fit[p, k] = np.dot(batch[c], outside)
+                    square[p, k] = np.dot(batch[c], batch[c])
+                    variance = constant + base[case, case] + noise_variance - square[p, k]
+                    density[p, k] = _log_density(
+                        points[p, k], y[case] - fit[p, k], max(variance, noise_variance)
+                    )
+                    c += 1
+                known[p] += fresh[p]
+
+        # The block's own covariance and residuals given the cases outside it.
+        inside = w[start : start + block]
+        schur = np.empty((block, block))
+        residual = np.empty(block)
+        for p in range(block):
+            current[p, :] = solved[p, 0]
+            residual[p] = y[start + p] - fit[p, 0]
+        for p in range(block):
+            near = base[start + p][start : start + block]
+            _covariances(
+                schur[p : p + 1], inside[p : p + 1], near, inside, constant, inverse_square
+            )
+            schur[p, p] += noise_variance
+        if size > 0:
+            schur -= np.dot(current, current.T)
+
+        factor = np.empty((block, block))
+        whitened_residual = np.empty(block)
+        for p in range(block):
+            case = start + p
+            near = base[case][start : start + block]
+            prior_variance = constant + base[case, case] + noise_variance
+            _factor_without(schur, p, noise_variance, factor, counts)
+            whitened_residual[:] = residual
+            whitened_residual[p] = 0.0
+            _solve_small(factor, whitened_residual)
+            first = 0  # place in the list of points of the first row that is solved
+            count = known[p]
+            while True:
+                values = points[p][first : first + count]
+                cross = all_cross[: count * block].reshape(count, block)
+                _covariances(cross, values, near, inside, constant, inverse_square)
+                if size > 0:
+                    cross -= np.dot(solved[p][:count], current.T)
                 _log_densities(
-                    points,
-                    candidate,
-                    p,
-                    y[case],
-                    prior_variance,
-                    noise_variance,
-                    whitened[:size],
-                    current,
+                    density[p][first:],
+                    values,
+                    y[case] - fit[p],
+                    prior_variance - square[p],
                     cross,
-                    explained,
-                    fit,
-                    square,
+                    p,
                     factor,
-                    residual,
-                    density,
+                    whitened_residual,
+                    noise_variance,
                     counts,
                 )
-                if level == -math.inf:
-                    counts[EVALUATIONS] += 1
-                    level = density[0] - exponentials[p]
-                    if level == -math.inf:
-                        break  # nothing can be said from an impossible state: leave it
-                if open_left:
-                    counts[EVALUATIONS] += 1
-                    open_left = density[1] > level and steps_left > 0
-                    if open_left:
-                        left -= width
-                        steps_left -= 1
-                if open_right:
-                    counts[EVALUATIONS] += 1
-                    open_right = density[2] > level and steps_right > 0
-                    if open_right:
-                        right += width
-                        steps_right -= 1
-                if not (open_left or open_right):
-                    for c in range(3, CANDIDATES):
-                        counts[EVALUATIONS] += 1
-                        if density[c] > level:
-                            chosen = c
-                            break
-                        if points[c] < here:
-                            left = points[c]
-                        else:
-                            right = points[c]
-                    if chosen >= 0:
-                        break
-                    shrinks += PROPOSALS
-                    if shrinks >= max_shrinks:
-                        counts[EXHAUSTED] += 1
-                        break
-                    for k in range(PROPOSALS):
-                        uniforms[p, k] = rng.random()
-                points[1] = left
-                points[2] = right
-                _propose(left, right, here, uniforms[p], points[3:])
-                _covariances(candidate, points, base_rows[p], others, constant, inverse_square)
-                solve_lower_rows(upper, size, candidate)
+                chosen, wanted, used = _walk(
+                    rng,
+                    points[p],
+                    density[p],
+                    first + count,
+                    lefts[p],
+                    width,
+                    steps[p],
+                    max_steps - 1 - steps[p],
+                    exponentials[p],
+                    uniforms[p],
+                    drawn[p],
+                )
+                if wanted == 0:
+                    break
+                # Not foreseen. What was solved before is needed no more.
+                first += count
+                count = wanted
+                new = solved[p][:count]
+                _covariances(
+                    new,
+                    points[p][first : first + count],
+                    amplitudes[p],
+                    others,
+                    constant,
+                    inverse_square,
+                )
+                solve_lower_rows(upper, size, new)
+                for k in range(count):
+                    fit[p, k] = np.dot(new[k], outside)
+                    square[p, k] = np.dot(new[k], new[k])
                 counts[PASSES] += 1
 
-            if chosen >= 0:
-                w[case] = points[chosen]
-                for r in range(size):
-                    current[r, p] = candidate[chosen, r]
-                for j in range(block):
-                    if j != p:
-                        schur[p, j] = cross[chosen, j]
-                        schur[j, p] = cross[chosen, j]
-                schur[p, p] = prior_variance - square[chosen]
-                outside[p] = y[case] - fit[chosen]
+            counts[EVALUATIONS] += used
+            counts[EXHAUSTED] += chosen < 0
+            if chosen > 0:
+                row = chosen - first
+                w[case] = points[p, chosen]
+                current[p, :] = solved[p, row]
+                schur[p, :] = cross[row]
+                schur[:, p] = cross[row]
+                schur[p, p] = prior_variance - square[p, row]
+                residual[p] = y[case] - fit[p, row]
 
         # Append the block at the back.
         _factor_without(schur, -1, noise_variance, factor, counts)
-        _solve_small(factor, outside)
-        for r in range(size):
-            for p in range(block):
-                upper[r, size + p] = current[r, p]
+        _solve_small(factor, residual)
+        whitened[size:] = residual
+        _transpose(current, upper[:size, size:])
         for p in range(block):
-            whitened[size + p] = outside[p]
             for j in range(p + 1):
                 upper[size + j, size + p] = factor[p, j]

@@ -15,30 +15,28 @@ Array = NDArray[np.float64]
 PANEL = 48  # rows solved between two matrix products: small enough for the L1 cache
 
 
-@njit(cache=True)
-def _add_four(total: Array, a: Array, b: Array, c: Array, d: Array, weights: Array) -> None:
-    """Total += weights @ (a, b, c, d). Four at a time: the sum stays in registers."""
-    first, second, third, fourth = weights[0], weights[1], weights[2], weights[3]
-    for i in range(total.size):
-        total[i] += (first * a[i] + second * b[i]) + (third * c[i] + fourth * d[i])
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _add_four_to_two(
+    x: Array, y: Array, a: Array, b: Array, c: Array, d: Array, weights: Array
+) -> None:
+    """(x, y) += weights @ (a, b, c, d), weights (2, 4).
+
+    All other work on vectors is made of this: each entry fetched is used four or two times.
+    """
+    xa, xb, xc, xd = weights[0, 0], weights[0, 1], weights[0, 2], weights[0, 3]
+    ya, yb, yc, yd = weights[1, 0], weights[1, 1], weights[1, 2], weights[1, 3]
+    for i in range(x.size):
+        x[i] += xa * a[i] + xb * b[i] + xc * c[i] + xd * d[i]
+        y[i] += ya * a[i] + yb * b[i] + yc * c[i] + yd * d[i]
 
 
-@njit(cache=True)
-def _subtract_two(step: Array, a: Array, b: Array, weights: Array) -> None:
-    """(a, b) -= weights * step."""
-    first, second = weights[0], weights[1]
-    for i in range(step.size):
-        a[i] -= first * step[i]
-        b[i] -= second * step[i]
-
-
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None:
     """Turn the factor of n cases into that of the last n - count, in place.
 
     With L = [[L11, 0], [L21, L22]], the trailing block has L_new L_new' = L22 L22' + L21 L21':
-    a rank-`count` update, done by one Householder reflection per column. Only orthogonal
-    transformations are used and nothing is subtracted, so it is stable.
+    a rank-`count` update, done by one Householder reflection per column, four columns at a time.
+    Only orthogonal transformations are used and nothing is subtracted, so it is stable.
 
     Parameters
     ----------
@@ -52,111 +50,191 @@ def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None
         Work space, m at least `count` and a multiple of four.
     """
     size = upper.shape[0] - count
-    for k in range(rows.shape[0]):
-        for i in range(size):
-            # Rows that pad to a multiple of four are zero, and stay so.
-            rows[k, i] = upper[k, count + i] if k < count else 0.0
-    reflector = np.zeros(rows.shape[0])
-    lost = np.zeros(rows.shape[0])
+    padded = rows.shape[0]
+    for k in range(padded):
+        if k < count:
+            rows[k][:size] = upper[k][count:]
+        else:
+            rows[k][:size] = 0.0  # stays zero
+    lost = np.zeros(padded)
     lost[:count] = whitened[:count]
-    buffer = np.empty(size)
-    for j in range(size):
-        # H = I - scale v v' with v = (head, reflector) sends (pivot, reflector) to (-norm, 0);
-        # the sign of the row is turned at once, so that the diagonal stays positive.
-        pivot = upper[count + j, count + j]
-        tail = 0.0
-        for k in range(count):
-            reflector[k] = rows[k, j]
-            tail += reflector[k] * reflector[k]
-        norm = math.sqrt(pivot * pivot + tail)
-        head = pivot + norm
-        scale = 2.0 / (head * head + tail)
-        # arr[k][a:b], not arr[k, a:b]: only the first is known to be contiguous.
-        old = upper[count + j][count + j : count + size]
-        new = upper[j][j:size]
-        step = buffer[j:size]
-        for i in range(step.size):
-            step[i] = head * old[i]
-        for k in range(0, count, 4):
-            _add_four(
-                step,
-                rows[k][j:size],
-                rows[k + 1][j:size],
-                rows[k + 2][j:size],
-                rows[k + 3][j:size],
-                reflector[k : k + 4],
+    # H = I - scale v v' with v = (head, reflector) sends (pivot, rows) to (-norm, 0); the sign
+    # of the row is turned at once, so that the diagonal stays positive.
+    reflectors = np.zeros((4, padded))
+    heads = np.empty(4)
+    scales = np.empty(4)
+    weights = np.empty((2, 4))
+    steps = np.empty((4, size))
+    for start in range(0, size, 4):
+        stop = min(start + 4, size)
+        # The columns of the panel itself, which give the reflections. A new row may lie on an
+        # old one, but never on what is still to be read.
+        for j in range(start, stop):
+            reflector = reflectors[j - start]
+            pivot = upper[count + j, count + j]
+            tail = 0.0
+            for k in range(count):
+                reflector[k] = rows[k, j]
+                tail += reflector[k] * reflector[k]
+            norm = math.sqrt(pivot * pivot + tail)
+            head = pivot + norm
+            scale = 2.0 / (head * head + tail)
+            heads[j - start] = head
+            scales[j - start] = scale
+            upper[j, j] = norm
+            for i in range(j + 1, stop):
+                old = upper[count + j, count + i]
+                step = head * old
+                for k in range(count):
+                    step += reflector[k] * rows[k, i]
+                step *= scale
+                upper[j, i] = step * head - old
+                for k in range(count):
+                    rows[k, i] -= reflector[k] * step
+            # The whitened responses are one more column.
+            old = whitened[count + j]
+            step = head * old
+            for k in range(count):
+                step += reflector[k] * lost[k]
+            step *= scale
+            whitened[j] = step * head - old
+            for k in range(count):
+                lost[k] -= reflector[k] * step
+        if stop == size:
+            break
+
+        # All columns behind it. Each reflection sees what those before it did to the rows, which
+        # is where the products of two reflectors come in.
+        for t in range(4):
+            old_row = upper[count + start + t][count + stop :]
+            step_row = steps[t][stop:]
+            factor = heads[t] * scales[t]
+            for i in range(step_row.size):
+                step_row[i] = factor * old_row[i]
+        for t in range(0, 4, 2):
+            for k in range(0, padded, 4):
+                for u in range(2):
+                    for v in range(4):
+                        weights[u, v] = scales[t + u] * reflectors[t + u, k + v]
+                _add_four_to_two(
+                    steps[t][stop:],
+                    steps[t + 1][stop:],
+                    rows[k][stop:size],
+                    rows[k + 1][stop:size],
+                    rows[k + 2][stop:size],
+                    rows[k + 3][stop:size],
+                    weights,
+                )
+        for t in range(4):
+            step_row = steps[t][stop:]
+            for u in range(t):
+                earlier = steps[u][stop:]
+                factor = scales[t] * np.dot(reflectors[t], reflectors[u])
+                for i in range(step_row.size):
+                    step_row[i] -= factor * earlier[i]
+            old_row = upper[count + start + t][count + stop :]
+            new_row = upper[start + t][stop:size]
+            head = heads[t]
+            for i in range(step_row.size):
+                new_row[i] = head * step_row[i] - old_row[i]
+        for k in range(0, padded, 2):
+            for t in range(4):
+                weights[0, t] = -reflectors[t, k]
+                weights[1, t] = -reflectors[t, k + 1]
+            _add_four_to_two(
+                rows[k][stop:size],
+                rows[k + 1][stop:size],
+                steps[0][stop:],
+                steps[1][stop:],
+                steps[2][stop:],
+                steps[3][stop:],
+                weights,
             )
-        for i in range(step.size):
-            step[i] *= scale
-        for i in range(step.size):
-            new[i] = step[i] * head - old[i]
-        for k in range(0, count, 2):
-            _subtract_two(step, rows[k][j:size], rows[k + 1][j:size], reflector[k : k + 2])
-        # The whitened responses are one more row under the same reflections.
-        y_step = head * whitened[count + j]
-        for k in range(count):
-            y_step += reflector[k] * lost[k]
-        y_step *= scale
-        whitened[j] = y_step * head - whitened[count + j]
-        for k in range(count):
-            lost[k] -= reflector[k] * y_step
 
 
 @njit(cache=True)
-def solve_lower(upper: Array, size: int, right: Array, panel: Array, product: Array) -> None:
+def pack(upper: Array, size: int, panels: Array) -> None:
+    """Copy what lies above the diagonal blocks of U for `solve_lower`, panel after panel.
+
+    `panels` needs size * size / 2 entries at most.
+    """
+    at = 0
+    for start in range(PANEL, size, PANEL):
+        height = min(PANEL, size - start)
+        for j in range(start):
+            panels[at : at + height] = upper[j][start : start + height]
+            at += height
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def solve_lower(upper: Array, size: int, panels: Array, right: Array, product: Array) -> None:
     """Overwrite right (size, q) with L^-1 right, L the leading block of U'.
 
-    Left-looking in panels, so that nearly all of the work is matrix products. `panel` needs
-    PANEL * size entries and `product` PANEL * q.
+    Left-looking in panels, so that nearly all of the work is matrix products, which want
+    contiguous factors: `panels` is from `pack` and `product` needs PANEL * q entries.
     """
     q = right.shape[1]
+    weights = np.zeros((2, 4))
+    unused = np.zeros(q)  # makes a pair with the last row of an odd number
+    at = 0
     for start in range(0, size, PANEL):
         stop = min(start + PANEL, size)
         height = stop - start
         if start > 0:
-            above = panel[: start * height].reshape(start, height)
-            for j in range(start):
-                for i in range(height):
-                    above[j, i] = upper[j, start + i]
+            above = panels[at : at + start * height].reshape(start, height)
+            at += start * height
             done = product[: height * q].reshape(height, q)
             np.dot(above.T, right[:start], done)
             for i in range(height):
+                row = right[start + i]
                 for c in range(q):
-                    right[start + i, c] -= done[i, c]
-        for i in range(start, stop):
-            for j in range(start, i):
-                entry = upper[j, i]
+                    row[c] -= done[i, c]
+        for i in range(start, stop, 2):
+            pair = right[i + 1] if i + 1 < stop else unused
+            whole = i - (i - start) % 4
+            for j in range(start, whole, 4):
+                for k in range(4):
+                    weights[0, k] = -upper[j + k, i]
+                    weights[1, k] = -upper[j + k, i + 1] if i + 1 < stop else 0.0
+                _add_four_to_two(
+                    right[i], pair, right[j], right[j + 1], right[j + 2], right[j + 3], weights
+                )
+            for k in range(i, min(i + 2, stop)):
+                row = right[k]
+                for j in range(whole, k):
+                    entry = upper[j, k]
+                    earlier = right[j]
+                    for c in range(q):
+                        row[c] -= entry * earlier[c]
+                inverse = 1.0 / upper[k, k]
                 for c in range(q):
-                    right[i, c] -= entry * right[j, c]
-            inverse = 1.0 / upper[i, i]
-            for c in range(q):
-                right[i, c] *= inverse
+                    row[c] *= inverse
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def solve_lower_rows(upper: Array, size: int, right: Array) -> None:
     """Overwrite each row of right (q, size) with L^-1 row: for a few, without any copy."""
-    weights = np.empty(4)
-    whole = size - size % 4
-    for j in range(0, whole, 4):
-        for c in range(right.shape[0]):
-            row = right[c]
-            for i in range(j, j + 4):
-                for k in range(j, i):
-                    row[i] -= upper[k, i] * row[k]
-                row[i] /= upper[i, i]
-                weights[i - j] = -row[i]
-            _add_four(
-                row[j + 4 : size],
-                upper[j][j + 4 : size],
-                upper[j + 1][j + 4 : size],
-                upper[j + 2][j + 4 : size],
-                upper[j + 3][j + 4 : size],
-                weights,
-            )
-    for c in range(right.shape[0]):
-        row = right[c]
-        for i in range(whole, size):
-            for k in range(whole, i):
-                row[i] -= upper[k, i] * row[k]
-            row[i] /= upper[i, i]
+    q = right.shape[0]
+    weights = np.empty((2, 4))
+    unused = np.zeros(size)  # makes a pair with the last row of an odd number
+    for j in range(0, size, 4):
+        stop = min(j + 4, size)
+        for c in range(0, q, 2):
+            weights[1, :] = 0.0
+            for u in range(min(2, q - c)):
+                row = right[c + u]
+                for i in range(j, stop):
+                    for k in range(j, i):
+                        row[i] -= upper[k, i] * row[k]
+                    row[i] /= upper[i, i]
+                    weights[u, i - j] = -row[i]
+            if stop < size:
+                _add_four_to_two(
+                    right[c][stop:size],
+                    right[c + 1][stop:size] if c + 1 < q else unused[stop:size],
+                    upper[j][stop:size],
+                    upper[j + 1][stop:size],
+                    upper[j + 2][stop:size],
+                    upper[j + 3][stop:size],
+                    weights,
+                )

@@ -25,6 +25,9 @@ from gplc.samplers.sweeps import Direct, SliceSweep
 
 Array = NDArray[np.float64]
 
+# Noise variance that is tried for prediction if C cannot be factored, in units of K(x, x).
+RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
+
 # Cases per block of the compiled sweep: a matter of speed only.
 BLOCK_SIZE = 16
 
@@ -189,8 +192,21 @@ class LatentCovariate(Model):
         return Point(0.0, state.log_density, state), ScalarTarget(evaluate)
 
     def condition(self, unknowns: Unknowns) -> "ConditionedCovariate":
-        """Fix theta and w, for prediction."""
-        return ConditionedCovariate(self, self.state(unknowns))
+        """Fix theta and w, for prediction.
+
+        Where responses have hardly any noise, chains live at the edge of what can be factored,
+        and a factor that a sweep left may not be had again. Then sigma is raised, to the least
+        of a few values with which it can.
+        """
+        theta, w = unknowns
+        state = self.state(unknowns)
+        for share in RAISED_NOISE:
+            if state.factor is not None:
+                break
+            theta = theta.copy()
+            theta[-1] = max(theta[-1], 0.5 * math.log(share * self.kernel.variance(theta[:-2])))
+            state = self.state(Unknowns(theta, w))
+        return ConditionedCovariate(self, state)
 
     def paper_scheme(self, width: float = 1.0, latent_width: float = 4.0) -> list[Update]:
         """Step-out slice sampling of each hyperparameter, then of each w_i, as in the paper."""

@@ -1,0 +1,262 @@
+"""A whole run: chains until there are enough draws, watched, saved on the way, and resumed."""
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gplc import _check, storage
+from gplc.chains import Chain, run_chains, scheme_of
+from gplc.diagnostics import converged, table
+from gplc.draws import Draws
+from gplc.models.base import Model, Update
+
+Array = NDArray[np.float64]
+
+# draws="auto" looks for convergence at these numbers of draws: each 1.3 times the one before.
+FIRST_LOOK = 500
+LOOK_GROWTH = 1.3
+# A checkpoint is written when this many times the last writing time has passed since: 2% at most.
+CHECKPOINT_PATIENCE = 50.0
+# ... and never more often than every so many seconds.
+CHECKPOINT_SECONDS = 2.0
+
+
+class Plan(NamedTuple):
+    """How a model is to be sampled."""
+
+    scheme: list[Update]
+    chains: int
+    draws: int | Literal["auto"]
+    warmup: int
+    max_draws: int
+    max_seconds: float
+    n_jobs: int | None
+    progress: bool | Literal["auto"]
+    checkpoint: str | os.PathLike[str] | None
+
+    @classmethod
+    def checked(cls, model: Model, sampler: Any, **settings: Any) -> "Plan":
+        """A plan from a user's settings, each checked."""
+        plan = cls(scheme_of(model, sampler), **settings)
+        advice = 'give a number, or "auto" to sample until converged'
+        if plan.draws != "auto":
+            _check.integer("draws", plan.draws, at_least=1, advice=advice)
+        _check.integer("warmup", plan.warmup, at_least=0, advice="500 is a good start")
+        _check.integer("chains", plan.chains, at_least=1, advice="4 lets convergence be judged")
+        _check.integer("max_draws", plan.max_draws, at_least=1, advice="20000 is a good bound")
+        if not plan.max_seconds > 0:
+            raise ValueError(
+                f"max_seconds must be positive, got {plan.max_seconds!r}; None means no bound"
+            )
+        if plan.progress not in (True, False, "auto"):
+            raise ValueError(
+                f"progress must be True, False or 'auto', got {plan.progress!r}; choose one"
+            )
+        return plan
+
+
+class Run(NamedTuple):
+    """Chains, the seed they came from, and why sampling stopped."""
+
+    chains: list[Chain]
+    seed: np.random.SeedSequence
+    stopped: str
+
+
+def sample(
+    model: Model,
+    plan: Plan,
+    seed: np.random.SeedSequence,
+    latent_name: str,
+    marks: Mapping[str, str],
+    begun: list[Chain] | None = None,
+) -> Run:
+    """Sample a model as planned, from a checkpoint or from given chains if there are any.
+
+    Parameters
+    ----------
+    model, plan
+    seed : SeedSequence
+        Every chain gets one of its own from it. A checkpoint that is resumed brings its own.
+    latent_name : str
+        ``"w"``, ``"z"`` or empty.
+    marks : mapping of str to str
+        Fingerprint of data and settings, for the checkpoint.
+    begun : list of Chain, optional
+        Chains to go on with.
+
+    Returns
+    -------
+    Run
+    """
+    if begun is None and plan.checkpoint is not None and Path(plan.checkpoint).exists():
+        begun, saved = storage.load_checkpoint(plan.checkpoint, plan.scheme, marks)
+        seed = seed_from_text(saved)
+    watcher = _Watcher(plan, marks, seed_to_text(seed))
+    goal = plan.max_draws if plan.draws == "auto" else plan.draws
+    stopped = f"Stopped at the {goal} draws asked for."
+    target = min(FIRST_LOOK, goal) if plan.draws == "auto" else goal
+    now = begun
+    try:
+        while True:
+            now = run_chains(
+                model,
+                plan.scheme,
+                seed,
+                plan.chains,
+                target,
+                plan.warmup,
+                plan.n_jobs,
+                watcher.watch,
+                now,
+            )
+            if watcher.reason:
+                stopped = watcher.reason
+                break
+            if plan.draws == "auto":
+                draws = Draws.from_chains(now, seed.spawn(len(now)), latent_name, 1)
+                if converged(table(draws)):
+                    stopped = f"Converged after {target} draws a chain."
+                    break
+                stopped = f"Stopped at max_draws = {goal} before convergence."
+            if target >= goal:
+                break
+            target = min(goal, math.ceil(target * LOOK_GROWTH))
+    except KeyboardInterrupt:
+        now = watcher.latest
+        if now is None or now[0].log_density.size == 0:
+            raise  # nothing to keep yet
+        stopped = f"Interrupted after {now[0].log_density.size} draws a chain, which are kept."
+    finally:
+        watcher.close()
+    watcher.save(now)
+    return Run(now, seed, stopped)
+
+
+def seed_to_text(seed: np.random.SeedSequence) -> str:
+    """A seed sequence as text."""
+    entropy = np.atleast_1d(np.asarray(seed.entropy, dtype=object)).tolist()
+    return json.dumps([[int(part) for part in entropy], [int(key) for key in seed.spawn_key]])
+
+
+def seed_from_text(text: str) -> np.random.SeedSequence:
+    """The seed sequence that `seed_to_text` wrote.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> seed_from_text(seed_to_text(np.random.SeedSequence([5, 6]))).entropy
+    [5, 6]
+    """
+    entropy, spawn_key = json.loads(text)
+    return np.random.SeedSequence(entropy, spawn_key=tuple(spawn_key))
+
+
+class _Watcher:
+    """Looks at running chains: shows progress, writes checkpoints, minds the clock."""
+
+    def __init__(self, plan: Plan, marks: Mapping[str, str], seed: str) -> None:
+        self._plan = plan
+        self._marks = marks
+        self._seed = seed
+        self._began = time.perf_counter()
+        self._saved = time.perf_counter()
+        self._patience = CHECKPOINT_SECONDS
+        self._bars = _Bars(plan) if _shown(plan.progress) else None
+        self.latest: list[Chain] | None = None
+        self.reason = ""
+
+    def watch(self, chains: list[Chain]) -> str | None:
+        self.latest = chains
+        now = time.perf_counter()
+        if self._bars is not None:
+            self._bars.show(chains)
+        if now - self._saved >= self._patience:
+            self.save(chains)
+        have_draws = chains[0].log_density.size > 0
+        if have_draws and now - self._began > self._plan.max_seconds:
+            count = chains[0].log_density.size
+            self.reason = f"Stopped by max_seconds after {count} draws a chain."
+        return self.reason or None
+
+    def save(self, chains: list[Chain]) -> None:
+        if self._plan.checkpoint is None:
+            return
+        began = time.perf_counter()
+        storage.save_checkpoint(self._plan.checkpoint, chains, self._marks, self._seed)
+        self._saved = time.perf_counter()
+        spent = self._saved - began
+        self._patience = max(CHECKPOINT_SECONDS, CHECKPOINT_PATIENCE * spent)
+
+    def close(self) -> None:
+        if self._bars is not None:
+            self._bars.close()
+
+
+def _shown(progress: bool | str) -> bool:
+    if progress == "auto":
+        return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return bool(progress)
+
+
+class _Bars:
+    """One bar per chain: iteration, acceptance, R-hat so far, time left."""
+
+    def __init__(self, plan: Plan) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        goal = plan.max_draws if plan.draws == "auto" else plan.draws
+        self._total = plan.warmup + goal
+        self._console = Console(stderr=True)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total}"),
+            TextColumn("{task.fields[state]}"),
+            TimeRemainingColumn(),
+            console=self._console,
+        )
+        self._tasks = [
+            self._progress.add_task(f"chain {k + 1}", total=self._total, state="warm-up")
+            for k in range(plan.chains)
+        ]
+        self._plain = not (self._console.is_terminal or self._console.is_jupyter)
+        if not self._plain:
+            self._progress.start()
+
+    def show(self, chains: list[Chain]) -> None:
+        rhat = _rhat_so_far(chains)
+        for task, chain in zip(self._tasks, chains, strict=True):
+            state = "warm-up"
+            if chain.acceptance:
+                rates = list(chain.acceptance.values())
+                state = f"accepts {min(rates):.0%} or more, R-hat {rhat:.3f}"
+            self._progress.update(task, completed=chain.position.iteration, state=state)
+        if self._plain:
+            done = chains[0].position.iteration
+            print(f"{done}/{self._total} iterations, R-hat {rhat:.3f}", file=sys.stderr)
+
+    def close(self) -> None:
+        if not self._plain:
+            self._progress.stop()
+
+
+def _rhat_so_far(chains: list[Chain]) -> float:
+    """R-hat of the log density: one number that tells how it is going."""
+    if len(chains) < 2 or chains[0].log_density.size < 8:
+        return math.nan
+    values = np.stack([chain.log_density for chain in chains])
+    half = values.shape[1] // 2
+    split = np.concatenate([values[:, :half], values[:, half : 2 * half]])
+    within = split.var(axis=1, ddof=1).mean()
+    between = split.mean(axis=1).var(ddof=1)
+    return math.sqrt((half - 1) / half + between / within) if within > 0 else math.nan

@@ -1,0 +1,19 @@
+"""Fixtures shared by all tests."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def note(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
+    """Keep a measured figure with the test's result; `--junitxml=FILE` writes them all down.
+
+    What pytest's own record_property does, without its warning about the report's format.
+    """
+
+    def keep(name: str, value: Any) -> None:
+        request.node.user_properties.append((name, str(value)))
+
+    return keep
