@@ -64,7 +64,7 @@ class Scaling(NamedTuple):
         # A column is constant if it varies by no more than rounding; that may be much, in 1e150.
         constant = sd <= 1e-12 * np.abs(location)
         sd *= largest
-        return cls(location * largest, np.where(constant, np.maximum(sd, 1.0), sd))
+        return cls(location * largest, np.where(constant | (sd == 0.0), np.maximum(sd, 1.0), sd))
 
     @classmethod
     def none(cls, columns: tuple[int, ...]) -> "Scaling":
@@ -154,25 +154,19 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         """
         inputs: Array
         response: Array
+        self._check_settings()
         with _unchanged_on_error(self):
             inputs, response = validate_data(
                 self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
             )
             response = response.astype(np.float64)
-            _check.integer("nodes", self.nodes, at_least=1, advice="7 is a good number")
-            _check.one_of("node_rule", self.node_rule, NODE_RULES)
-            if self.predictive_draws is not None:
-                _check.integer(
-                    "predictive_draws",
-                    self.predictive_draws,
-                    at_least=1,
-                    advice="400 is a good number; None means all",
-                )
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
             model = self._model(x_scaling.apply(inputs), y_scaling.apply(response))
             plan = self._plan(model)
-            run = sample(model, plan, _seed(self.random_state), self._latent_name, self._marks(model))
+            run = sample(
+                model, plan, _seed(self.random_state), self._latent_name, self._marks(model)
+            )
         self.model_ = model
         self.x_scaling_ = x_scaling
         self.y_scaling_ = y_scaling
@@ -207,6 +201,41 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
             )
         )
         return self
+
+    def _check_settings(self) -> None:
+        """Refuse, by name, what only the estimator knows to be wrong."""
+        if not (self.kernel is None or isinstance(self.kernel, SquaredExponential)):
+            raise ValueError(
+                f"kernel must be a SquaredExponential or None, got {self.kernel!r}; "
+                "try SquaredExponential(ard=False)"
+            )
+        if not (self.priors is None or isinstance(self.priors, Mapping)):
+            raise ValueError(
+                f"priors must be a mapping of names to (mean, sd), got {self.priors!r}; "
+                'try {"noise_sd": (-1.0, 1.0)}'
+            )
+        if isinstance(self.sampler, str):
+            _check.one_of("sampler", self.sampler, self._model_class.schemes)
+        elif not (
+            isinstance(self.sampler, Sequence)
+            and self.sampler
+            and all(isinstance(update, Update) for update in self.sampler)
+        ):
+            raise ValueError(
+                f"sampler must be the name of a scheme or a list of Update, got {self.sampler!r}; "
+                f"choose from {list(self._model_class.schemes)}"
+            )
+        if not isinstance(self.standardize, bool | np.bool_):
+            raise ValueError(f"standardize must be True or False, got {self.standardize!r}")
+        _check.integer("nodes", self.nodes, at_least=1, advice="7 is a good number")
+        _check.one_of("node_rule", self.node_rule, NODE_RULES)
+        if self.predictive_draws is not None:
+            _check.integer(
+                "predictive_draws",
+                self.predictive_draws,
+                at_least=1,
+                advice="400 is a good number; None means all",
+            )
 
     def _model(self, inputs: Array, response: Array) -> Model:
         return self._model_class(
@@ -485,7 +514,14 @@ def _seed(random_state: RandomState) -> np.random.SeedSequence:
         return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
     if isinstance(random_state, np.random.Generator):
         return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
-    numbers = check_random_state(random_state).randint(2**31 - 1, size=4)
+    try:
+        generator = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state must be an integer, a generator or None, got {random_state!r}; "
+            "0 will do"
+        ) from error
+    numbers = generator.randint(2**31 - 1, size=4)
     return np.random.SeedSequence([int(number) for number in numbers])
 
 

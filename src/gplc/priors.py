@@ -81,7 +81,7 @@ class LogPriors:
                 raise ValueError(
                     f"priors has no hyperparameter {key!r}; this model has {sorted(known)}"
                 )
-            if len(value) != 2:
+            if isinstance(value, str) or np.shape(value) != (2,):
                 raise ValueError(
                     f"priors[{key!r}] must be (mean, sd) of the logarithm, got {value!r}; "
                     "give two numbers"

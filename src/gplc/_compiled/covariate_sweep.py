@@ -27,21 +27,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gplc._compiled.exponential import exp_of_negative
-from gplc._compiled.triangular import (
-    PANEL,
-    drop_leading,
-    pack,
-    solve_lower,
-    solve_lower_rows,
-)
+from gplc._compiled.triangular import PANEL, drop_leading, solve_lower, solve_lower_rows
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-# Points solved for together: ends of the interval that are not known yet, and this many proposals.
-PROPOSALS = 3
-BATCH = PROPOSALS + 3  # with the present value, in the first batch
-GUESSED = 2  # batches that follow the first and are guessed
+# What a walk asks for at a time: ends of the interval that are not known yet, and proposals.
+PROPOSALS = 2
+BATCH = PROPOSALS + 3  # the most, with the present value at first
+GUESSED = 4  # most batches that follow the first and are guessed
 SLOTS = BATCH + GUESSED * (PROPOSALS + 2)
 
 # Places in the array of counts that a sweep adds to.
@@ -315,7 +309,7 @@ def slice_sweep(
     all_solved = np.empty(most * SLOTS * n)
     all_batch = np.empty(n * most * BATCH)
     all_columns = np.empty(n * most * BATCH)
-    panels = np.empty(n * n // 2)
+    panel = np.empty(PANEL * n)
     product = np.empty(PANEL * most * BATCH)
     all_current = np.empty(n * most)
     all_amplitudes = np.empty(n * most)
@@ -336,7 +330,6 @@ def slice_sweep(
         block = min(most, n - start)
         size = n - block
         drop_leading(upper, whitened, block, rows)
-        pack(upper, size, panels)
         outside = whitened[:size]
         others = w_others[:size]
         behind = n - start - block
@@ -359,6 +352,7 @@ def slice_sweep(
         # Solve for the points that the block will need, as far as they can be guessed.
         for _ in range(1 + GUESSED):
             total = 0
+            wanting = 0
             for p in range(block):
                 _, fresh[p], _ = _walk(
                     rng,
@@ -374,8 +368,9 @@ def slice_sweep(
                     drawn[p],
                 )
                 total += fresh[p]
-            if total == 0:
-                break
+                wanting += fresh[p] > 0
+            if wanting <= block // 4:
+                break  # few points are solved for as fast one case at a time
             batch = all_batch[: total * size].reshape(total, size)
             columns = all_columns[: size * total].reshape(size, total)
             c = 0
@@ -390,7 +385,7 @@ def slice_sweep(
                 )
                 c += fresh[p]
             _transpose(batch, columns)
-            solve_lower(upper, size, panels, columns, product)
+            solve_lower(upper, size, columns, panel, product)
             _transpose(columns, batch)
             c = 0
             for p in range(block):

@@ -8,7 +8,7 @@ Two habits hold everywhere, because they are what makes these loops fast and saf
 
 * A loop over the M components writes into a scratch array and a second loop adds it up. The first
   loop has no branch, no call into libm and no running total, so the compiler can make it work on
-  several components at once. Hence our own `_exp_of_negative` and `_mills_ratio`: about 4 ns a
+  several components at once. Hence our own `exp_of_negative` and `_mills_ratio`: about 4 ns a
   component for the cdf, the density and its slope together, against 17 ns with `math.erfc`.
 * Of ``fastmath`` only `contract` (fused multiply-add) is used, and in summing loops `reassoc` and
   `nsz` (any order, either zero). None assumes that NaN and infinity are absent.
@@ -19,6 +19,8 @@ import math
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from gplc._compiled.exponential import exp_of_negative
 
 Array = NDArray[np.float64]
 
@@ -45,42 +47,6 @@ MAX_HALVINGS = 70  # 64 halvings of the bit pattern empty any bracket
 # CRPS: up to here every pair of components is visited; above, a quadrature is usually cheaper.
 MAX_COMPONENTS_PAIRWISE = 256
 QUADRATURE_TOLERANCE = 3e-9
-
-# Adding 1.5 * 2^52 rounds a small number to an integer and leaves it in the lowest bits.
-_TO_INTEGER = 6755399441055744.0
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH = 0.6931471803691238  # its trailing zeros make k * _LN2_HIGH exact
-_LN2_LOW = 1.9082149292705877e-10
-
-
-@njit(cache=True, fastmath={"contract"}, error_model="numpy")
-def _exp_of_negative(x: float) -> float:
-    """exp(x) for x <= 0, within 2 units in the last place; 0 below -708.
-
-    exp(x) = 2^k exp(r) with |r| <= ln(2) / 2; exp(r) by a near-minimax polynomial of degree 11.
-    """
-    clipped = max(x, -708.0)
-    shifted = clipped * _LOG2_E + _TO_INTEGER
-    k = shifted - _TO_INTEGER
-    r = clipped - k * _LN2_HIGH - k * _LN2_LOW
-    rr = r * r
-    # Even and odd powers apart: two short chains run side by side, one long one would not.
-    even = 2.763279054211718e-07
-    even = even * rr + 2.4801485074105115e-05
-    even = even * rr + 0.0013888888952696516
-    even = even * rr + 0.04166666666648666
-    even = even * rr + 0.5000000000000019
-    even = even * rr + 1.0
-    odd = 2.511015364692893e-08
-    odd = odd * rr + 2.7557240604663896e-06
-    odd = odd * rr + 0.00019841269890340666
-    odd = odd * rr + 0.00833333333331949
-    odd = odd * rr + 0.1666666666666668
-    odd = odd * rr + 1.0
-    # Multiply by 2^k by adding k to the exponent's bits.
-    exponent = np.float64(shifted).view(np.int64) << 52
-    value = np.int64(np.float64(even + r * odd).view(np.int64) + exponent).view(np.float64)
-    return value if x >= -708.0 else 0.0
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")
@@ -283,7 +249,7 @@ def _relative_densities(distances: Array, nearest: float, sds: Array, narrowest:
         v = distances[j]
         # The difference of squares as a product: no cancellation however far the tail.
         gap = 0.5 * (v - nearest) * (v + nearest)
-        distances[j] = _exp_of_negative(-gap) * (narrowest / sds[j])
+        distances[j] = exp_of_negative(-gap) * (narrowest / sds[j])
 
 
 @njit(cache=True)
@@ -316,7 +282,7 @@ def _tails(y: float, means: Array, sds: Array, side: float, out: Array) -> None:
     for j in range(means.shape[0]):
         u = (y - means[j]) / sds[j]
         v = min(abs(u), FARTHEST)
-        tail = _exp_of_negative(-0.5 * v * v) * _mills_ratio(v)
+        tail = exp_of_negative(-0.5 * v * v) * _mills_ratio(v)
         out[j] = tail if u * side >= 0.0 else 1.0 - tail
 
 
@@ -348,7 +314,7 @@ def _relative_tails(distances: Array, nearest: float) -> None:
         ww = 1.0 / (w * w)
         series = (1.0 - ww * (1.0 - ww * (3.0 - ww * (15.0 - 105.0 * ww)))) / (w * SQRT_2PI)
         ratio = _mills_ratio(min(v, FARTHEST)) if v <= FARTHEST else series
-        distances[j] = _exp_of_negative(-gap) * ratio
+        distances[j] = exp_of_negative(-gap) * ratio
 
 
 @njit(cache=True)
@@ -405,7 +371,7 @@ def _tails_densities_slopes(
         precision = precisions[j]
         u = (t - d[j]) * precision
         v = min(abs(u), FARTHEST)
-        kernel = _exp_of_negative(-0.5 * v * v)
+        kernel = exp_of_negative(-0.5 * v * v)
         tail = kernel * _mills_ratio(v)
         tails[j] = tail if u * side >= 0.0 else 1.0 - tail
         density = kernel * precision
@@ -544,7 +510,7 @@ def _absolute_differences(d: float, s: float, ds: Array, ss: Array, out: Array) 
         distance = abs(d - ds[j])
         sigma = math.sqrt(s * s + ss[j] * ss[j])
         v = min(distance / sigma, FARTHEST)
-        kernel = _exp_of_negative(-0.5 * v * v)
+        kernel = exp_of_negative(-0.5 * v * v)
         out[j] = distance + 2.0 * sigma * kernel * (1.0 / SQRT_2PI - v * _mills_ratio(v))
 
 

@@ -153,62 +153,34 @@ def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None
 
 
 @njit(cache=True)
-def pack(upper: Array, size: int, panels: Array) -> None:
-    """Copy what lies above the diagonal blocks of U for `solve_lower`, panel after panel.
-
-    `panels` needs size * size / 2 entries at most.
-    """
-    at = 0
-    for start in range(PANEL, size, PANEL):
-        height = min(PANEL, size - start)
-        for j in range(start):
-            panels[at : at + height] = upper[j][start : start + height]
-            at += height
-
-
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def solve_lower(upper: Array, size: int, panels: Array, right: Array, product: Array) -> None:
+def solve_lower(upper: Array, size: int, right: Array, panel: Array, product: Array) -> None:
     """Overwrite right (size, q) with L^-1 right, L the leading block of U'.
 
-    Left-looking in panels, so that nearly all of the work is matrix products, which want
-    contiguous factors: `panels` is from `pack` and `product` needs PANEL * q entries.
+    Left-looking in panels, so that nearly all of the work is matrix products. `panel` needs
+    PANEL * size entries and `product` PANEL * q.
     """
     q = right.shape[1]
-    weights = np.zeros((2, 4))
-    unused = np.zeros(q)  # makes a pair with the last row of an odd number
-    at = 0
     for start in range(0, size, PANEL):
         stop = min(start + PANEL, size)
         height = stop - start
         if start > 0:
-            above = panels[at : at + start * height].reshape(start, height)
-            at += start * height
+            above = panel[: start * height].reshape(start, height)
+            for j in range(start):
+                for i in range(height):
+                    above[j, i] = upper[j, start + i]
             done = product[: height * q].reshape(height, q)
             np.dot(above.T, right[:start], done)
             for i in range(height):
-                row = right[start + i]
                 for c in range(q):
-                    row[c] -= done[i, c]
-        for i in range(start, stop, 2):
-            pair = right[i + 1] if i + 1 < stop else unused
-            whole = i - (i - start) % 4
-            for j in range(start, whole, 4):
-                for k in range(4):
-                    weights[0, k] = -upper[j + k, i]
-                    weights[1, k] = -upper[j + k, i + 1] if i + 1 < stop else 0.0
-                _add_four_to_two(
-                    right[i], pair, right[j], right[j + 1], right[j + 2], right[j + 3], weights
-                )
-            for k in range(i, min(i + 2, stop)):
-                row = right[k]
-                for j in range(whole, k):
-                    entry = upper[j, k]
-                    earlier = right[j]
-                    for c in range(q):
-                        row[c] -= entry * earlier[c]
-                inverse = 1.0 / upper[k, k]
+                    right[start + i, c] -= done[i, c]
+        for i in range(start, stop):
+            for j in range(start, i):
+                entry = upper[j, i]
                 for c in range(q):
-                    row[c] *= inverse
+                    right[i, c] -= entry * right[j, c]
+            inverse = 1.0 / upper[i, i]
+            for c in range(q):
+                right[i, c] *= inverse
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

@@ -263,12 +263,15 @@ class LatentVariance(Model):
     def _by_hyperparameters(self) -> list[Update]:
         return [Update(name, Metropolis()) for name in self.names]
 
-    def paper_scheme(self, step_size: float = 0.3, repeats: int = 40) -> list[Update]:
+    def paper_scheme(
+        self, step_size: float = 0.3, repeats: int = 40, wanted: float | None = None
+    ) -> list[Update]:
         """Metropolis for hyperparameters; m modified Metropolis updates of z after each theta_z.
 
-        `step_size` is a and `repeats` m of the paper.
+        `step_size` is a and `repeats` m of the paper; with `wanted`, a adapts during warm-up to
+        that rate of acceptance.
         """
-        return self._with_latent_updates(ModifiedMetropolis(step_size, repeats))
+        return self._with_latent_updates(ModifiedMetropolis(step_size, repeats, wanted))
 
     def elliptical_scheme(self, repeats: int = 10) -> list[Update]:
         """The same with elliptical slice sampling of z: the paper's closing question."""

@@ -1,12 +1,12 @@
 """Updates of a whole vector that has a Gaussian prior N(0, L L')."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gplc import _check
-from gplc.samplers.metropolis import accepts
+from gplc.samplers.metropolis import accepts, adapted_step
 from gplc.samplers.protocol import GaussianTarget, Info, Point, impossible
 
 
@@ -25,6 +25,9 @@ class ModifiedMetropolis:
         a, in (0, 1].
     repeats : int
         m, updates per step.
+    wanted : float, optional
+        Acceptance rate that a adapts to during warm-up; a stays as it is if not given. About
+        0.25 makes m proposals move far.
 
     Examples
     --------
@@ -38,6 +41,7 @@ class ModifiedMetropolis:
 
     step_size: float = 0.3
     repeats: int = 40
+    wanted: float | None = None
 
     def __post_init__(self) -> None:
         _check.number(
@@ -48,6 +52,8 @@ class ModifiedMetropolis:
             advice="start at 0.1 and halve it while acceptance is low",
         )
         _check.integer("repeats", self.repeats, at_least=1, advice="the paper has 40")
+        if self.wanted is not None and not 0.0 < self.wanted < 1.0:
+            raise ValueError(f"wanted must be in (0, 1), got {self.wanted!r}; 0.25 is a good rate")
 
     def step(
         self, rng: np.random.Generator, point: Point, target: GaussianTarget
@@ -65,8 +71,11 @@ class ModifiedMetropolis:
         return point, Info(n_accepted / self.repeats, self.repeats, n_impossible)
 
     def tuned(self, info: Info, iteration: int) -> "ModifiedMetropolis":
-        """The same: a and m are the user's."""
-        return self
+        """The same, or with a moved towards the wanted acceptance rate."""
+        if self.wanted is None:
+            return self
+        step = float(adapted_step(self.step_size, info.acceptance, self.wanted, iteration))
+        return replace(self, step_size=min(step, 1.0))
 
 
 @dataclass(frozen=True)

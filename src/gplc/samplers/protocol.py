@@ -28,6 +28,8 @@ class Info(NamedTuple):
     n_evaluations: int
     n_impossible: int = 0  # densities that could not be computed
     n_exhausted: int = 0  # updates given up at the bound of a loop, the state left as it was
+    n_out: int = 0  # steps out of a slice interval
+    n_in: int = 0  # times it shrank
 
 
 class ScalarTarget(NamedTuple):

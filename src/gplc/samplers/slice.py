@@ -1,7 +1,7 @@
 """Univariate slice sampling with stepping out (Neal 2003)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,16 +69,20 @@ class Slice:
         right = left + self.width
         steps_left = int(self.max_steps * rng.random())
         steps_right = self.max_steps - 1 - steps_left
+        n_out = 0
         while steps_left > 0 and evaluate(left).log_density > level:
             left -= self.width
             steps_left -= 1
+            n_out += 1
         while steps_right > 0 and evaluate(right).log_density > level:
             right += self.width
             steps_right -= 1
-        for _ in range(self.max_shrinks):
+            n_out += 1
+        for n_in in range(self.max_shrinks):
             candidate = evaluate(left + rng.random() * (right - left))
             if candidate.log_density > level:
-                return candidate, Info(1.0, n_evaluations, n_impossible)
+                info = Info(1.0, n_evaluations, n_impossible, n_out=n_out, n_in=n_in)
+                return candidate, info
             if candidate.position < here:
                 left = candidate.position
             else:
@@ -86,5 +90,13 @@ class Slice:
         return point, Info(0.0, n_evaluations, n_impossible, n_exhausted=1)
 
     def tuned(self, info: Info, iteration: int) -> "Slice":
-        """The same: a slice sampler needs no tuning to be right, and little to be fast."""
-        return self
+        """A width at which stepping out and shrinking are about as frequent.
+
+        Any width is right; one that is far off wastes evaluations.
+        """
+        moves = info.n_out + info.n_in
+        if moves == 0:
+            return self
+        # Robbins and Monro, with bounds so that no density can lead it astray.
+        change = math.exp(iteration**-0.6 * (info.n_out - info.n_in) / moves)
+        return replace(self, width=min(max(self.width * change, 1e-6), 1e3))

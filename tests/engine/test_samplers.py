@@ -1,0 +1,322 @@
+"""The samplers on targets of known mean, and on targets that misbehave.
+
+Means: t over 32 replicate chains has 31 degrees of freedom, |t| > 5 has probability 2.1e-5; with
+about 25 such checks, right samplers with fresh seeds would fail once in 2,000 runs.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.special import digamma, polygamma
+
+from gplc.chains import advance, run_chain, start
+from gplc.models import MODELS, LatentVariance, Update
+from gplc.samplers import (
+    Direct,
+    EllipticalSlice,
+    Info,
+    Metropolis,
+    MetropolisSweep,
+    ModifiedMetropolis,
+    Point,
+    Slice,
+    SliceSweep,
+)
+from gplc.samplers.protocol import GaussianTarget, ScalarTarget, impossible
+
+REPLICATES, LARGEST_T = 32, 5.0
+
+
+def run(sampler, point, target, rng, steps):
+    positions = []
+    for _ in range(steps):
+        point, _ = sampler.step(rng, point, target)
+        positions.append(point.position)
+    return np.array(positions)
+
+
+def t_of(means, exact):
+    means = np.asarray(means)
+    return (means.mean(axis=0) - exact) / (means.std(axis=0, ddof=1) / np.sqrt(len(means)))
+
+
+def streams(seed):
+    return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(REPLICATES)]
+
+
+# Skewed targets: a symmetric one hides moves that are mirrored.
+
+
+def log_gamma(shape):
+    """Density of the logarithm of a gamma variable: a long tail to the left."""
+    return ScalarTarget(lambda x: Point(x, shape * x - math.exp(min(x, 700.0))))
+
+
+def two_humps(x):
+    return Point(
+        x, float(np.logaddexp(-0.5 * (x / 0.3) ** 2, -1.0 - 0.5 * ((x - 2.0) / 0.8) ** 2))
+    )
+
+
+SCALAR = {
+    "Metropolis": Metropolis(1.5),
+    "Metropolis, long steps": Metropolis(6.0),
+    "slice": Slice(1.0),
+    "slice, narrow": Slice(0.2),
+    "slice, narrow and few steps": Slice(0.2, max_steps=3),
+    "slice, wide": Slice(50.0),
+}
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_scalar_sampler_has_the_mean_and_variance_of_a_skewed_target(name, note):
+    target = log_gamma(0.7)
+    exact = [digamma(0.7), polygamma(1, 0.7) + digamma(0.7) ** 2]
+    means = []
+    for rng in streams(1):
+        start_at = target.evaluate(math.log(rng.gamma(0.7)))  # in equilibrium
+        x = run(SCALAR[name], start_at, target, rng, 250)
+        means.append([x.mean(), (x**2).mean()])
+    t = t_of(means, exact)
+    note("t", t)
+    assert np.abs(t).max() < LARGEST_T
+
+
+@pytest.mark.parametrize("name", ["Metropolis", "slice"])
+def test_scalar_sampler_has_the_mean_of_a_two_humped_target(name):
+    target, grid = ScalarTarget(two_humps), np.linspace(-6.0, 9.0, 6001)
+    weights = np.exp([two_humps(x).log_density for x in grid])
+    exact = (weights @ grid) / weights.sum()
+    means = [
+        run(SCALAR[name], target.evaluate(0.0), target, r, 400)[40:].mean() for r in streams(2)
+    ]
+    assert abs(t_of(means, exact)) < LARGEST_T
+
+
+ROOT = np.array([[1.0, 0.0], [0.6, 0.8]])
+
+
+def skewed_likelihood(z):
+    return Point(z, 1.5 * z[0] - math.exp(min(z[0] - 0.5 * z[1], 700.0)))
+
+
+VECTOR = {
+    "modified Metropolis, a = 0.3": ModifiedMetropolis(0.3, 4),
+    "modified Metropolis, a = 1": ModifiedMetropolis(1.0, 2),
+    "elliptical slice": EllipticalSlice(),
+    "elliptical slice, three times": EllipticalSlice(3),
+}
+
+
+@pytest.mark.parametrize("name", VECTOR)
+def test_vector_sampler_has_the_means_of_a_skewed_posterior(name, note):
+    axis = np.linspace(-7.0, 7.0, 281)
+    grid = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    precision = np.linalg.inv(ROOT @ ROOT.T)
+    log_density = (
+        1.5 * grid[:, 0]
+        - np.exp(grid[:, 0] - 0.5 * grid[:, 1])
+        - 0.5 * np.einsum("si,ij,sj->s", grid, precision, grid)
+    )
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    exact = [weights @ grid[:, 0], weights @ grid[:, 1], weights @ (grid[:, 0] * grid[:, 1])]
+    target = GaussianTarget(lambda u: ROOT @ u, skewed_likelihood)
+    means = []
+    for rng in streams(3):
+        z = run(VECTOR[name], target.evaluate(np.zeros(2)), target, rng, 330)[30:]
+        means.append([z[:, 0].mean(), z[:, 1].mean(), (z[:, 0] * z[:, 1]).mean()])
+    t = t_of(means, exact)
+    note("t", t)
+    assert np.abs(t).max() < LARGEST_T
+
+
+# Tuning.
+
+
+@pytest.mark.parametrize("first", [1e-3, 1.0, 300.0])
+def test_metropolis_adapts_to_half_of_its_proposals_accepted(first):
+    target, rng = log_gamma(2.0), np.random.default_rng(4)
+    sampler, point = Metropolis(first), target.evaluate(0.5)
+    for iteration in range(1, 1001):
+        point, info = sampler.step(rng, point, target)
+        sampler = sampler.tuned(info, iteration)
+    accepted = []
+    for _ in range(4000):
+        point, info = sampler.step(rng, point, target)
+        accepted.append(info.acceptance)
+    # The rate itself, within the spread of the last adapted steps and of 4,000 correlated trials.
+    assert 0.38 < np.mean(accepted) < 0.62
+
+
+def test_metropolis_sweep_adapts_every_coordinate():
+    sampler = MetropolisSweep(1.0)
+    for iteration in range(1, 400):
+        steps = np.broadcast_to(sampler.step_sizes, 3)
+        # A stand-in for a target: acceptance falls with the step, at another rate for each.
+        acceptance = np.exp(-steps / np.array([0.01, 1.0, 50.0]))
+        sampler = sampler.tuned(Info(acceptance, 3), iteration)
+    np.testing.assert_allclose(
+        sampler.step_sizes, np.log(2.0) * np.array([0.01, 1.0, 50.0]), rtol=0.05
+    )
+
+
+def test_nothing_is_tuned_after_warm_up():
+    rng = np.random.default_rng(5)
+    model = LatentVariance(rng.normal(size=(6, 1)), rng.normal(size=6))
+    for name in model.schemes:
+        begun = start(model, model.scheme(name), 6)
+        tuned = advance(model, begun, 30, tune=True).position
+        frozen = advance(model, tuned, 30, tune=False).position
+        assert [repr(u) for u in frozen.scheme] == [repr(u) for u in tuned.scheme]
+        changed = [
+            a != b for a, b in zip(map(repr, begun.scheme), map(repr, tuned.scheme), strict=True)
+        ]
+        assert any(changed)
+
+
+def test_chain_of_hyperparameters_accepts_about_half():
+    rng = np.random.default_rng(7)
+    model = LatentVariance(rng.normal(size=(10, 1)), rng.normal(size=10))
+    chain = run_chain(model, "metropolis", seed=8, draws=400, warmup=400)
+    for name in (*model.names, "z sites"):
+        assert 0.3 < chain.acceptance[name] < 0.7, name
+
+
+# Bad settings.
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Slice(-1.0), r"width must be .*above 0.*got -1\.0; start at"),
+        (lambda: Slice(0.0), r"width must be .*got 0\.0; start at"),
+        (lambda: Slice(math.nan), r"width must be .*got nan; start at"),
+        (lambda: Slice(math.inf), r"width must be .*got inf; start at"),
+        (lambda: Slice("wide"), r"width must be .*got 'wide'; start at"),
+        (lambda: Slice(1.0, max_steps=0), r"max_steps must be .*at least 1, got 0; 100"),
+        (lambda: Slice(1.0, max_steps=2.5), r"max_steps must be .*got 2\.5; 100"),
+        (lambda: Slice(1.0, max_shrinks=0), r"max_shrinks must be .*got 0; 200"),
+        (lambda: SliceSweep(-2.0), r"width must be .*got -2\.0; start at"),
+        (lambda: SliceSweep(1.0, max_steps=-1), r"max_steps must be .*got -1; 100"),
+        (lambda: SliceSweep(1.0, max_shrinks=True), r"max_shrinks must be .*got True; 200"),
+        (lambda: Metropolis(0.0), r"step_size must be .*got 0\.0; start at"),
+        (lambda: Metropolis(-0.1), r"step_size must be .*got -0\.1; start at"),
+        (lambda: Metropolis(1.0, wanted=1.0), r"wanted must be in \(0, 1\), got 1\.0; 0\.5"),
+        (lambda: MetropolisSweep(0.0), r"step_sizes must be .*got 0\.0; start at"),
+        (lambda: MetropolisSweep(np.array([1.0, -3.0])), r"step_sizes must be .*-3\.0; start"),
+        (lambda: ModifiedMetropolis(0.0), r"step_size must be .*at most 1.*got 0\.0; .*halve"),
+        (lambda: ModifiedMetropolis(1.5), r"step_size must be .*at most 1.*got 1\.5; .*halve"),
+        (lambda: ModifiedMetropolis(0.3, 0), r"repeats must be .*at least 1, got 0; the paper"),
+        (lambda: ModifiedMetropolis(0.3, 1.5), r"repeats must be .*got 1\.5; the paper"),
+        (lambda: EllipticalSlice(0), r"repeats must be .*at least 1, got 0; 1 is"),
+        (lambda: EllipticalSlice(1, max_shrinks=0), r"max_shrinks must be .*got 0; 200"),
+    ],
+)
+def test_bad_setting_is_an_error_that_says_what_to_do(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("key", ["std", "gplc", "gplv"])
+def test_bad_setting_of_a_scheme_is_the_same_error(key):
+    model = MODELS[key]([[0.0], [1.0]], [0.0, 1.0])
+    setting = {"step_size": 1.5} if key == "gplv" else {"width": -1.0}
+    with pytest.raises(ValueError, match=rf"{next(iter(setting))} must be"):
+        model.scheme("paper", **setting)
+
+
+def test_samplers_cannot_be_changed_by_accident():
+    for sampler in (Slice(), Metropolis(), ModifiedMetropolis(), EllipticalSlice(), SliceSweep()):
+        name = dataclasses.fields(sampler)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(sampler, name, 2.0)
+
+
+# Targets that misbehave: every loop ends, every event is counted, and nothing impossible is
+# accepted while the present point is possible.
+
+DENSITIES = {
+    "always -inf": lambda x: -math.inf,
+    "always NaN": lambda x: math.nan,
+    "a spike": lambda x: 0.0 if x == 1.0 else -math.inf,
+    "a spike in NaN": lambda x: 0.0 if x == 1.0 else math.nan,
+    "NaN on one side": lambda x: -0.5 * x * x if x < 1.5 else math.nan,
+    "flat for ever": lambda x: 0.0,
+    "growing for ever": lambda x: 1e300 * x,
+    "steep": lambda x: -1e300 * abs(x - 1.0),
+}
+PRESENT = {"as evaluated": None, "-inf": -math.inf, "NaN": math.nan}
+
+
+class Counted:
+    def __init__(self, density):
+        self.density, self.n, self.n_impossible = density, 0, 0
+
+    def __call__(self, position):
+        self.n += 1
+        x = position if np.isscalar(position) else position[0]
+        value = self.density(float(x))
+        self.n_impossible += impossible(value)
+        return Point(position, value)
+
+
+@pytest.mark.parametrize("present", PRESENT)
+@pytest.mark.parametrize("density", DENSITIES)
+@pytest.mark.parametrize(
+    "sampler",
+    [Slice(), Slice(1e-6), Slice(1e6), Metropolis(), ModifiedMetropolis(), EllipticalSlice(2)],
+)
+def test_misbehaving_density_neither_hangs_nor_goes_unseen(sampler, density, present):
+    of_vector = isinstance(sampler, (ModifiedMetropolis, EllipticalSlice))
+    target = Counted(DENSITIES[density])
+    position = np.array([1.0, 0.0]) if of_vector else 1.0
+    log_density = target(position).log_density if PRESENT[present] is None else PRESENT[present]
+    point, rng = Point(position, log_density), np.random.default_rng(9)
+    wrapped = GaussianTarget(lambda u: u, target) if of_vector else ScalarTarget(target)
+    for _ in range(5):
+        target.n = target.n_impossible = 0
+        was_possible = not impossible(point.log_density)
+        point, info = sampler.step(rng, point, wrapped)
+        assert target.n == info.n_evaluations <= 1000
+        assert info.n_impossible >= target.n_impossible
+        if was_possible:
+            assert not impossible(point.log_density)
+        if density in ("always -inf", "always NaN") and present != "as evaluated":
+            assert np.all(point.position == position)
+        if not np.array_equal(point.position, position):
+            assert not impossible(point.log_density)
+
+
+def test_giving_up_is_counted_and_leaves_the_point():
+    target, rng = Counted(DENSITIES["a spike"]), np.random.default_rng(10)
+    point, info = Slice(max_shrinks=5).step(rng, Point(1.0, 0.0), ScalarTarget(target))
+    assert (point.position, info.n_exhausted) == (1.0, 1)
+    vector = Point(np.array([1.0, 0.0]), 0.0)
+    point, info = EllipticalSlice(2, 5).step(rng, vector, GaussianTarget(lambda u: u, target))
+    assert point is vector
+    assert info.n_exhausted == 2
+
+
+def test_payload_travels_with_the_point():
+    target = ScalarTarget(lambda x: Point(x, -abs(x), payload=("of", x)))
+    rng = np.random.default_rng(11)
+    for sampler in (Slice(), Metropolis()):
+        point = target.evaluate(0.3)
+        for _ in range(20):
+            point, _ = sampler.step(rng, point, target)
+            assert point.payload == ("of", point.position)
+
+
+def test_direct_sampler_takes_what_the_target_draws():
+    class Target:
+        def draw(self, rng):
+            return Point(42.0, 0.0)
+
+    point, info = Direct().step(np.random.default_rng(0), Point(0.0, 0.0), Target())
+    assert point.position == 42.0
+    assert info.acceptance == 1.0
+    assert Direct().tuned(info, 1) == Direct()
+    assert Update("shift", Direct()).part == "shift"

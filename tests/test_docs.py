@@ -1,0 +1,142 @@
+"""Documentation that is true: its code runs, its map matches the source, its links lead on."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+import matplotlib.pyplot as plt
+import pytest
+
+import gplc
+from gplc.estimators import _GaussianProcess
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "gplc"
+PAGES = {
+    str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
+    for path in (
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    )
+}
+SMALL = {"chains": 2, "draws": 12, "warmup": 8, "predictive_draws": 10, "n_jobs": 1}
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """Fenced code blocks of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+
+
+def load(path: Path, name: str) -> ModuleType:
+    """A Python file that is not part of the package."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- code -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if blocks(text, "python")])
+def test_code_runs(page, monkeypatch, tmp_path):
+    """All blocks of a page, one after the other in one namespace; fits are cut short."""
+    fit = _GaussianProcess.fit
+    monkeypatch.setattr(
+        _GaussianProcess, "fit", lambda self, X, y: fit(self.set_params(**SMALL), X, y)
+    )
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "documentation"}
+    for number, block in enumerate(blocks(PAGES[page], "python"), start=1):
+        exec(compile(block, f"{page}, block {number}", "exec"), namespace)
+
+
+def test_readme_and_architecture_have_code():
+    assert len(blocks(PAGES["README.md"], "python")) >= 2
+    assert len(blocks(PAGES["docs/architecture.md"], "python")) >= 2
+
+
+def test_the_demo_writes_its_picture(monkeypatch, tmp_path, capsys):
+    demo = load(ROOT / "examples" / "demo.py", "demo")
+    fit = _GaussianProcess.fit
+    monkeypatch.setattr(
+        _GaussianProcess, "fit", lambda self, X, y: fit(self.set_params(**SMALL), X, y)
+    )
+    path = tmp_path / "new" / "motorcycle.png"
+    with plt.rc_context():
+        demo.main(path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    said = capsys.readouterr().out
+    assert "motorcycle.png" in said
+    assert "numerical events" in said
+    assert "90% interval" in said
+
+
+# --- the map of rooms -----------------------------------------------------------------------
+
+
+def drawn_rooms(page: str) -> list[str]:
+    """Rooms in the first text block: the first word of each line, without .py or a slash."""
+    names = [line.split()[0] for line in blocks(page, "text")[0].splitlines()]
+    return [name.removesuffix(".py").rstrip("/") for name in names]
+
+
+def room_problems(drawn: list[str], rooms: tuple[str, ...], existing: set[str]) -> list[str]:
+    """Everything wrong with a map of rooms."""
+    known = [room for room in drawn if room in rooms]
+    problems = [f"{room} is not in ROOMS" for room in drawn if room not in rooms]
+    problems += [f"{room} does not exist" for room in known if room not in existing]
+    problems += [f"{room} is missing" for room in rooms if room in existing and room not in drawn]
+    if known != sorted(known, key=rooms.index):
+        problems.append("the order is not that of ROOMS")
+    return problems
+
+
+def test_the_map_shows_every_room_in_order():
+    rooms = load(ROOT / "tests" / "test_architecture.py", "architecture").ROOMS
+    modules = {path.stem for path in SOURCE.glob("*.py")}
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    drawn = drawn_rooms(PAGES["docs/architecture.md"])
+    assert room_problems(drawn, rooms, (modules | packages) & set(rooms)) == []
+
+
+@pytest.mark.parametrize(
+    ("drawn", "problem"),
+    [
+        (["b", "a"], "the order is not that of ROOMS"),
+        (["a"], "b is missing"),
+        (["a", "b", "c"], "c does not exist"),
+        (["a", "b", "attic"], "attic is not in ROOMS"),
+    ],
+)
+def test_a_wrong_map_is_caught(drawn, problem):
+    assert room_problems(drawn, ("a", "b", "c"), {"a", "b"}) == [problem]
+
+
+# --- words ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files(page):
+    targets = re.findall(r"\]\(([^)#\s]+)", PAGES[page])
+    local = [target for target in targets if not target.startswith(("http:", "https:"))]
+    assert [target for target in local if not (ROOT / page).parent.joinpath(target).exists()] == []
+
+
+def test_notation_names_exist():
+    """Every hyperparameter of every model has its line, and every metric cited exists."""
+    page = PAGES["docs/notation.md"]
+    x, y = [[0.0], [1.0]], [0.0, 1.0]
+    for model in gplc.models.MODELS.values():
+        for name in model(x, y).names:
+            assert f"`{name.removesuffix('_y').removesuffix('_z')}`" in page
+    for name in re.findall(r"`metrics\.(\w+)`", page):
+        assert hasattr(gplc.metrics, name)
+
+
+def test_the_picture_is_small():
+    assert (ROOT / "docs" / "images" / "motorcycle.png").stat().st_size < 200_000
