@@ -3,10 +3,10 @@
 ``python benchmarks/sweep.py`` measures, on one thread and in one run,
 
 1. a sweep of gplc against the same step-out slice updates with a Cholesky factorisation for every
-   density, as in Wang and Neal (2012). The two are timed in turn from the same state, so that a
-   busy machine slows both. The baseline is compiled, changes only row and column i of C, and
-   calls LAPACK without any detour. Where a whole sweep of it would take long, a random subset of
-   the latents is timed, a new one each time, and scaled up (column "timed");
+   density, as in Wang and Neal (2012). The two are timed in turn from the same state, in CPU
+   time, so that a busy machine matters little. The baseline is compiled, changes only row and
+   column i of C, and calls LAPACK without any detour. Where a whole sweep of it would take long, a
+   random subset of the latents is timed, a new one each time, and scaled up (column "timed");
 2. how the cost of a sweep grows with n;
 3. the peak memory of a sweep with its model and state, in a fresh process;
 4. the time to import gplc and to fit 10 rows, in fresh processes with warm caches.
@@ -195,9 +195,9 @@ def settled_state(model: LatentCovariate, theta: Array, sweeps: int) -> Covariat
 def time_ours(model: LatentCovariate, state: CovariateState, seed: int) -> Timing:
     """A whole sweep as a chain does it: with copies, the new density and correlations."""
     rng = np.random.default_rng(seed)
-    start = time.perf_counter()
+    start = time.process_time()
     _, info = model.step(rng, state, UPDATE)
-    return Timing(time.perf_counter() - start, info.n_evaluations / model.n, model.n)
+    return Timing(time.process_time() - start, info.n_evaluations / model.n, model.n)
 
 
 def time_baseline(
@@ -207,9 +207,9 @@ def time_baseline(
     rng = np.random.default_rng(seed)
     cases = np.sort(rng.permutation(model.n)[:latents])
     w = state.w.copy()
-    start = time.perf_counter()
+    start = time.process_time()
     evaluations = factorising_updates(rng, cases, w, model.y, *arguments(model, state), *LIMITS)
-    return Timing(time.perf_counter() - start, evaluations / latents, latents)
+    return Timing(time.process_time() - start, evaluations / latents, latents)
 
 
 def arguments(model: LatentCovariate, state: CovariateState) -> tuple[Array, float, float, float]:

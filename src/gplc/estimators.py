@@ -157,7 +157,13 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         self._check_settings()
         with _unchanged_on_error(self):
             inputs, response = validate_data(
-                self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                order="C",  # the same table gives the same draws, whatever holds it
+                y_numeric=True,
+                ensure_min_samples=2,
             )
             response = response.astype(np.float64)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
@@ -371,7 +377,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
 
     def _new_inputs(self, X: ArrayLike) -> Array:
         check_is_fitted(self, "posterior_")
-        inputs: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        inputs: Array = validate_data(self, X, dtype=np.float64, order="C", reset=False)
         return self.x_scaling_.apply(inputs)
 
     def _on_scale_of_y(self, source: ComponentSource) -> Predictive:

@@ -1,4 +1,4 @@
-"""Awkward numbers and bad input: never a hang, never a crash while sampling, everything counted."""
+"""Awkward numbers and bad input: never a hang or a crash while sampling, everything counted."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(9, 2)), RNG.normal(size=9)
 
 
-def run(model, scheme, theta=None, latent=None, seed=1):
+def run(model, scheme, theta=None, latent=None, draws=20, warmup=5):
     """A short chain, which must end with proper numbers."""
     unknowns = None
     if theta is not None:
         if latent is None:
             latent = np.random.default_rng(2).normal(size=model.n_latent)
         unknowns = Unknowns(np.array(theta, dtype=float), np.array(latent, dtype=float))
-    chain = run_chain(model, scheme, seed=seed, draws=20, warmup=5, unknowns=unknowns)
+    chain = run_chain(model, scheme, seed=1, draws=draws, warmup=warmup, unknowns=unknowns)
     assert np.isfinite(chain.theta).all()
     assert np.isfinite(chain.latent).all()
     assert not np.isnan(chain.log_density).any()
@@ -103,8 +103,7 @@ def test_length_scales_from_a_millionth_to_a_million(key, scheme, options, rho):
 def test_noise_down_to_a_millionth(key, scheme, sigma, rows):
     inputs = X if rows == "distinct" else np.repeat(X[:3], 3, axis=0)
     model = MODELS[key](inputs, Y, priors={"noise_sd": (np.log(sigma), 0.1)})
-    chain = run(model, scheme, with_value(model, "noise_sd", np.log(sigma)))
-    assert np.abs(chain.theta[:, -1] - np.log(sigma)).max() < 10.0
+    run(model, scheme, with_value(model, "noise_sd", np.log(sigma)))
 
 
 @pytest.mark.parametrize("scheme", ["paper", "elliptical", "metropolis", "slice"])
@@ -144,17 +143,15 @@ def test_chain_leaves_an_impossible_start(key, scheme, options):
     model = MODELS[key](
         np.zeros((6, 1)), np.arange(6.0), SquaredExponential(constant=0.0), **options
     )
-    theta = model.prior_mean().theta
-    latent = np.zeros(model.n_latent)
-    theta[0] = 12.0  # e^24 against a noise variance of e^-20 at the same x
+    theta, latent = model.prior_mean().theta, np.zeros(model.n_latent)
     if key == "gplv":
-        latent -= 10.0 if options.get("scale") != "abs" else 0.0
+        latent += 1e-4 if options else -9.0
     else:
-        theta[-1] = -10.0
-    assert model.log_density(Unknowns(theta, latent)) == -np.inf
-    chain = run_chain(
-        model, scheme, seed=3, draws=150, warmup=50, unknowns=Unknowns(theta, latent)
-    )
+        theta[-1] = -9.0
+    # The smallest signal that drowns the noise at one and the same x.
+    while np.isfinite(model.log_density(Unknowns(theta, latent))):
+        theta[0] += 0.1
+    chain = run_chain(model, scheme, seed=3, draws=60, warmup=40, unknowns=Unknowns(theta, latent))
     assert not np.isnan(chain.log_density).any()
     assert np.isfinite(chain.log_density[-1])
 
@@ -172,7 +169,7 @@ def test_chain_survives_a_secondary_process_that_is_not_positive_definite(scheme
 def test_hopeless_start_is_left_alone_and_visible(key, scheme, options):
     # Not positive definite wherever the hyperparameters can go: y overflows any density.
     model = MODELS[key](X, np.full(9, 1e200), **options)
-    chain = run(model, scheme, model.prior_mean().theta)
+    chain = run(model, scheme, model.prior_mean().theta, draws=3, warmup=1)
     assert (chain.log_density == -np.inf).all()
     assert sum(n for name, n in chain.events.items() if name.endswith("impossible")) > 0
 

@@ -23,7 +23,15 @@ from scipy.linalg import solve_triangular
 from scipy.stats import ks_2samp
 
 from gplc.kernels import SquaredExponential
-from gplc.models import MODELS, LatentCovariate, LatentVariance, Model, Standard, Update
+from gplc.models import (
+    MODELS,
+    LatentCovariate,
+    LatentVariance,
+    Model,
+    Standard,
+    Update,
+    latent_covariate,
+)
 from gplc.samplers import (
     EllipticalSlice,
     Info,
@@ -104,6 +112,9 @@ SETTINGS = {
     "std-paper": Setting("std", "paper", {}, {}),
     "gplc-paper": Setting("gplc", "paper", {}, {}),
     "gplc-default": Setting("gplc", "default", {}, {}),
+    # Blocks of two cases, so that a block has cases outside it; intervals so narrow that stepping
+    # out meets points that were not foreseen.
+    "gplc-paper-blocks": Setting("gplc", "paper", {"latent_width": 0.7}, {}),
     "gplv-log-paper": Setting("gplv", "paper", {"repeats": 5}, {"scale": "log", "jitter": 0.05}),
     "gplv-log-elliptical": Setting(
         "gplv", "elliptical", {"repeats": 2}, {"scale": "log", "jitter": 0.05}
@@ -182,8 +193,10 @@ def p_values(
 
 @pytest.mark.parametrize("data", ["weak", "strong"])
 @pytest.mark.parametrize("name", SETTINGS)
-def test_scheme_keeps_the_joint_distribution(name, data, note):
+def test_scheme_keeps_the_joint_distribution(name, data, note, monkeypatch):
     key, scheme, settings, options = SETTINGS[name]
+    if name.endswith("blocks"):
+        monkeypatch.setattr(latent_covariate, "BLOCK_SIZE", 2)
     model = build(key, data, **options)
     p = p_values(model, model.scheme(scheme, **settings), seed=2012)
     note("smallest p", min(p.values()))

@@ -13,7 +13,14 @@ import pytest
 
 from gplc.chains import run_chain
 from gplc.kernels import SquaredExponential
-from gplc.models import LatentCovariate, LatentVariance, Standard, Unknowns, Update
+from gplc.models import (
+    LatentCovariate,
+    LatentVariance,
+    Standard,
+    Unknowns,
+    Update,
+    latent_covariate,
+)
 from gplc.samplers import (
     Direct,
     EllipticalSlice,
@@ -107,7 +114,9 @@ def gplc_log_density(w, log_rho_w):
     return gaussian_log_density(y, covariance) - 0.5 * (w**2).sum(axis=-1)
 
 
-def test_gplc_latent_sweep(note):
+@pytest.mark.parametrize(("block_size", "width"), [(16, 4.0), (1, 0.5), (2, 20.0)])
+def test_gplc_latent_sweep(block_size, width, note, monkeypatch):
+    monkeypatch.setattr(latent_covariate, "BLOCK_SIZE", block_size)
     model = LatentCovariate(GPLC_X[:, None], GPLC_Y, SquaredExponential(constant=0.7))
     # Signs of w are free under reflection: only what does not change with them has a mean.
     statistics = {
@@ -124,7 +133,7 @@ def test_gplc_latent_sweep(note):
     )
     assert_chains_agree(
         model,
-        [Update("w", SliceSweep(4.0))],
+        [Update("w", SliceSweep(width))],
         Unknowns(GPLC_THETA, np.array([0.5, -0.5, 0.0])),
         300,
         exact,

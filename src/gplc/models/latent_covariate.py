@@ -21,7 +21,7 @@ from gplc.models.base import (
 from gplc.models.standard import gaussian_conditional, usable
 from gplc.samplers.protocol import Info, Point, ScalarTarget
 from gplc.samplers.slice import Slice
-from gplc.samplers.sweeps import Direct, SliceSweep
+from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
 
 Array = NDArray[np.float64]
 
@@ -56,9 +56,9 @@ class LatentCovariate(Model):
     theta = (log eta, log rho_1, ..., log rho_p, log rho_w, log sigma); `names` = ``signal_sd``,
     ``length_scale`` (with an index if ARD), ``latent_length_scale``, ``noise_sd``.
 
-    Besides its hyperparameters it has these parts: ``w`` (sweep over single values), and three
-    under which the likelihood does not change at all: ``shift`` of all w, joint ``scale`` of w
-    and rho_w, and ``reflection`` of w.
+    Besides its hyperparameters it has these parts: ``w`` (sweep over single values); three under
+    which the likelihood does not change at all: ``shift`` of all w, joint ``scale`` of w and
+    rho_w, and ``reflection`` of w; and ``fold``, a reflection of w in a stretch of one input.
 
     Examples
     --------
@@ -95,6 +95,10 @@ class LatentCovariate(Model):
             "reflection": lambda state: (
                 Point(1.0, state.log_density, state),
                 LatentReflection(state),
+            ),
+            "fold": lambda state: (
+                Point(state.w, state.log_density, state),
+                LatentFold(self),
             ),
         }
 
@@ -215,13 +219,16 @@ class LatentCovariate(Model):
             Update("w", SliceSweep(latent_width)),
         ]
 
-    def default_scheme(self, width: float = 1.0, latent_width: float = 4.0) -> list[Update]:
-        """The paper's scheme and the moves under which the likelihood does not change."""
+    def default_scheme(
+        self, width: float = 1.0, latent_width: float = 4.0, folds: int = 5
+    ) -> list[Update]:
+        """The paper's scheme, the moves under which the likelihood does not change, and folds."""
         return [
             *self.paper_scheme(width, latent_width),
             Update("shift", Direct()),
             Update("scale", Slice(0.5)),
             Update("reflection", Direct()),
+            Update("fold", SymmetricProposal(folds)),
         ]
 
     schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
@@ -312,6 +319,29 @@ class LatentReflection:
         sign = 1.0 if rng.random() < 0.5 else -1.0
         state = self._state._replace(w=sign * self._state.w)
         return Point(sign, state.log_density, state)
+
+
+class LatentFold:
+    """w of all cases in a random stretch of one input, reflected.
+
+    Where the residuals are small g hardly depends on w, and on either side of such a place the
+    sign of w can be chosen freely: the posterior has modes that single-site updates cannot
+    cross, and this proposal can. It is its own inverse, and N(0, I) does not see it.
+    """
+
+    def __init__(self, model: LatentCovariate) -> None:
+        self._model = model
+
+    def propose(self, rng: np.random.Generator, point: Point) -> Point:
+        """The state with w folded in a stretch between two cases, drawn at random."""
+        model, state = self._model, point.payload
+        values = model.X[:, rng.integers(model.X.shape[1])]
+        ends = values[rng.integers(model.n, size=2)]
+        inside = (values >= ends.min()) & (values <= ends.max())
+        w = np.where(inside, -state.w, state.w)
+        correlation = model._correlation(state.theta, w, state.x_correlation)
+        moved = model._state(state.theta, w, state.x_correlation, correlation)
+        return Point(w, moved.log_density, moved)
 
 
 class ConditionedCovariate:

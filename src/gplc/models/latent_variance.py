@@ -205,7 +205,11 @@ class LatentVariance(Model):
 
     def _latent_part(self, state: VarianceState) -> tuple[Point, GaussianTarget]:
         """z, with its prior N(0, C_z) and the likelihood N(y | 0, C_y(z))."""
-        theta, z_factor = state.theta, usable(state.z_factor)
+        theta, z_factor = state.theta, state.z_factor
+        if z_factor is None:
+            # Without C_z there is no prior to move under; theta_z has to move first.
+            nowhere = GaussianTarget(lambda u: u, lambda z: Point(z, -np.inf))
+            return Point(state.z, -np.inf, state), nowhere
 
         def evaluate(z: Array) -> Point:
             y_factor = self._y_factor(theta, z, state.y_correlation)

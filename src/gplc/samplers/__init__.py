@@ -16,7 +16,7 @@ from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.protocol import Info, Point, Sampler
 from gplc.samplers.slice import Slice
-from gplc.samplers.sweeps import Direct, MetropolisSweep, SliceSweep
+from gplc.samplers.sweeps import Direct, MetropolisSweep, SliceSweep, SymmetricProposal
 
 __all__ = [
     "Direct",
@@ -29,4 +29,5 @@ __all__ = [
     "Sampler",
     "Slice",
     "SliceSweep",
+    "SymmetricProposal",
 ]

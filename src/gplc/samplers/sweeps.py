@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gplc import _check
-from gplc.samplers.metropolis import adapted_step
-from gplc.samplers.protocol import Info, Point
+from gplc.samplers.metropolis import accepts, adapted_step
+from gplc.samplers.protocol import Info, Point, impossible
 
 Array = NDArray[np.float64]
 
@@ -73,6 +73,39 @@ class MetropolisSweep:
         """Step sizes nearer to the wanted acceptance rate, coordinate by coordinate."""
         steps = adapted_step(self.step_sizes, info.acceptance, self.wanted, iteration)
         return replace(self, step_sizes=steps)
+
+
+@dataclass(frozen=True)
+class SymmetricProposal:
+    """Metropolis with proposals of the target's own making: `target.propose`.
+
+    A proposal must be as probable from the new point as from the old.
+
+    Parameters
+    ----------
+    repeats : int
+        Proposals per step.
+    """
+
+    repeats: int = 1
+
+    def __post_init__(self) -> None:
+        _check.integer("repeats", self.repeats, at_least=1, advice="1 is a good start")
+
+    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+        """`repeats` proposals."""
+        n_accepted = n_impossible = 0
+        for _ in range(self.repeats):
+            proposal = target.propose(rng, point)
+            n_impossible += impossible(proposal.log_density)
+            if accepts(rng, proposal.log_density, point.log_density):
+                point = proposal
+                n_accepted += 1
+        return point, Info(n_accepted / self.repeats, self.repeats, n_impossible)
+
+    def tuned(self, info: Info, iteration: int) -> "SymmetricProposal":
+        """The same."""
+        return self
 
 
 @dataclass(frozen=True)
