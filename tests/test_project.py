@@ -87,7 +87,7 @@ def test_version_has_one_source():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" in settings["project"]["dynamic"]
     source = ROOT / settings["tool"]["hatch"]["version"]["path"]
-    assert source.resolve() == Path(gplc.__file__).resolve()
+    assert source.resolve() == Path(gplc._version.__file__).resolve()
     assert importlib.metadata.version("gplc") == gplc.__version__, (
         "the installed metadata are out of date; install the package again"
     )

@@ -1,10 +1,27 @@
 """Gaussian-process regression when the noise depends on the inputs and need not be Gaussian."""
 
-from gplc import datasets, metrics
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from gplc._version import __version__
-from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP, load
-from gplc.kernels import SquaredExponential
-from gplc.predictive import Predictive
+
+if TYPE_CHECKING:
+    from gplc import datasets, metrics
+    from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP, load
+    from gplc.kernels import SquaredExponential
+    from gplc.predictive import Predictive
+
+# Where each public name lives. They are imported when first used: scikit-learn alone takes longer
+# to import than the engine takes for a small chain.
+_HOMES = {
+    "LatentCovariateGP": "gplc.estimators",
+    "LatentVarianceGP": "gplc.estimators",
+    "Predictive": "gplc.predictive",
+    "SquaredExponential": "gplc.kernels",
+    "StandardGP": "gplc.estimators",
+    "load": "gplc.estimators",
+}
+_ROOMS = ("datasets", "metrics")
 
 __all__ = [
     "LatentCovariateGP",
@@ -17,3 +34,15 @@ __all__ = [
     "load",
     "metrics",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"gplc.{name}")
+    raise AttributeError(f"module 'gplc' has no attribute {name!r}; it has {__all__}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

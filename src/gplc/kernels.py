@@ -68,12 +68,12 @@ class SquaredExponential:
     def matrix(self, theta: Array, X: Array, X_other: Array) -> Array:
         """K between the rows of X and those of X_other: (n, m)."""
         scales = np.exp(theta[1:])
-        a, b = X / scales, X_other / scales
-        # Differences first: |a|^2 + |b|^2 - 2ab cancels where length scales are short.
-        total = np.zeros((a.shape[0], b.shape[0]))
-        for k in range(a.shape[1]):
-            total += (a[:, k, None] - b[None, :, k]) ** 2
-        return self.scale(theta, np.exp(-total))
+        return covariance.cross_covariance(
+            np.ascontiguousarray(X / scales),
+            np.ascontiguousarray((X_other / scales).T),
+            np.exp(2.0 * theta[0]),
+            self.constant**2,
+        )
 
     def variance(self, theta: Array) -> float:
         """K(x, x) = c^2 + eta^2."""

@@ -15,6 +15,12 @@ Array = NDArray[np.float64]
 # numbers (200 MB); otherwise they are made again for every block of rows.
 KEPT_NUMBERS = 25_000_000
 
+# Covariances between new rows and cases are computed this many at a time: half a megabyte, which
+# stays in the processor's cache from the exponentials to the last sum.
+CACHED_NUMBERS = 65_536
+
+Ask = Callable[[Conditioned, Array, Array], tuple[Array, ...]]
+
 
 class Posterior:
     """Draws of one model, evenly weighted, ready to predict.
@@ -50,17 +56,22 @@ class Posterior:
         for conditioned, (_, nodes) in zip(self._kept, self._draws, strict=True):
             yield conditioned, nodes
 
-    def gather(
-        self, X: Array, width: int, ask: Callable[[Conditioned, Array], tuple[Array, ...]]
-    ) -> tuple[Array, ...]:
-        """What `ask(conditioned, nodes)` gives, (rows, width) each, side by side for all draws."""
+    def gather(self, X: Array, width: int, ask: Ask) -> tuple[Array, ...]:
+        """What `ask(conditioned, X, nodes)` gives, (rows, width) each, side by side for all draws.
+
+        It is asked about a few rows at a time.
+        """
         results: tuple[Array, ...] = ()
+        height = max(1, CACHED_NUMBERS // (self._model.n * self.n_nodes))
         for place, (conditioned, nodes) in enumerate(self.conditioned()):
-            answers = ask(conditioned, nodes)
-            if not results:
-                results = tuple(np.empty((X.shape[0], len(self) * width)) for _ in answers)
-            for result, answer in zip(results, answers, strict=True):
-                result[:, place * width : (place + 1) * width] = answer
+            columns = slice(place * width, (place + 1) * width)
+            for begin in range(0, X.shape[0], height):
+                rows = slice(begin, begin + height)
+                answers = ask(conditioned, X[rows], nodes)
+                if not results:
+                    results = tuple(np.empty((X.shape[0], len(self) * width)) for _ in answers)
+                for result, answer in zip(results, answers, strict=True):
+                    result[rows, columns] = answer
         return results
 
 
@@ -82,17 +93,19 @@ class ResponseComponents(NamedTuple):
 
     def components(self, rows: Rows) -> tuple[Array, Array]:
         """Means and SDs of y* for some rows."""
-        X = self.X[rows]
         means, sds = self.posterior.gather(
-            X, self.posterior.n_nodes, lambda given, nodes: given.components(X, nodes)
+            self.X[rows],
+            self.posterior.n_nodes,
+            lambda given, X, nodes: given.components(X, nodes),
         )
         return means, sds
 
     def component_means(self, rows: Rows) -> Array:
         """The means alone, for a fraction of the work."""
-        X = self.X[rows]
         (means,) = self.posterior.gather(
-            X, self.posterior.n_nodes, lambda given, nodes: (given.means(X, nodes),)
+            self.X[rows],
+            self.posterior.n_nodes,
+            lambda given, X, nodes: (given.means(X, nodes),),
         )
         return means
 
@@ -115,20 +128,19 @@ class FunctionComponents(NamedTuple):
 
     def components(self, rows: Rows) -> tuple[Array, Array]:
         """Means and SDs of f(x) for some rows."""
-        X = self.X[rows]
 
-        def ask(given: Conditioned, nodes: Array) -> tuple[Array, ...]:
+        def ask(given: Conditioned, X: Array, nodes: Array) -> tuple[Array, ...]:
             mean, variance = given.function(X)
             # An SD of exactly zero is rounding: f is known there to the last digits only.
             return mean[:, None], np.sqrt(np.maximum(variance, 1e-24))[:, None]
 
-        means, sds = self.posterior.gather(X, 1, ask)
+        means, sds = self.posterior.gather(self.X[rows], 1, ask)
         return means, sds
 
 
 def residual_sds(posterior: Posterior, X: Array) -> Array:
     """SD of y - f(x), for every row and draw: (rows, draws)."""
     (variances,) = posterior.gather(
-        X, 1, lambda given, nodes: (given.residual_variance(X, nodes)[:, None],)
+        X, 1, lambda given, X, nodes: (given.residual_variance(X, nodes)[:, None],)
     )
     return np.sqrt(variances)

@@ -88,6 +88,14 @@ def test_gplc_free_moves_cost_nothing():
             assert not +ledger, update.part
 
 
+def test_gplc_fold_factorises_once_a_proposal():
+    model = LatentCovariate(X, Y)
+    (update,) = [u for u in model.scheme("default") if u.part == "fold"]
+    ledger, evaluations = spent(model, update)
+    assert ledger["chol(C)"] == evaluations > 0
+    assert ledger["C"] == 0
+
+
 def test_free_moves_leave_the_likelihood_as_it_was():
     model, rng = LatentCovariate(X, Y, SquaredExponential(constant=0.7)), np.random.default_rng(3)
     state = model.state(model.sample_prior(rng))

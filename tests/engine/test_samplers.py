@@ -23,6 +23,7 @@ from gplc.samplers import (
     Point,
     Slice,
     SliceSweep,
+    SymmetricProposal,
 )
 from gplc.samplers.protocol import GaussianTarget, ScalarTarget, impossible
 
@@ -211,6 +212,7 @@ def test_chain_of_hyperparameters_accepts_about_half():
         (lambda: ModifiedMetropolis(1.5), r"step_size must be .*at most 1.*got 1\.5; .*halve"),
         (lambda: ModifiedMetropolis(0.3, 0), r"repeats must be .*at least 1, got 0; the paper"),
         (lambda: ModifiedMetropolis(0.3, 1.5), r"repeats must be .*got 1\.5; the paper"),
+        (lambda: SymmetricProposal(0), r"repeats must be .*at least 1, got 0;"),
         (lambda: EllipticalSlice(0), r"repeats must be .*at least 1, got 0; 1 is"),
         (lambda: EllipticalSlice(1, max_shrinks=0), r"max_shrinks must be .*got 0; 200"),
     ],

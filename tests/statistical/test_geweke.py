@@ -40,6 +40,7 @@ from gplc.samplers import (
     Point,
     Slice,
     SliceSweep,
+    SymmetricProposal,
 )
 from gplc.samplers.protocol import GaussianTarget, ScalarTarget
 
@@ -286,6 +287,11 @@ class SweepIgnoresTheData(SliceSweep):
         return Point(moved.w, moved.log_density, moved), Info(1.0, 0)
 
 
+class FoldAlwaysAccepts(SymmetricProposal):
+    def step(self, rng, point, target):
+        return target.propose(rng, point), Info(1.0, 1)
+
+
 def drop_jacobian(model: Model) -> None:
     """The scale move of GPLC without s^n."""
     right = model.parts["scale"]
@@ -353,6 +359,13 @@ MUTANTS = {
         "gplc-paper",
         "strong",
         in_place_of(SliceSweep, SweepIgnoresTheData()),
+        nothing,
+        ["log likelihood"],
+    ),
+    "fold always accepts": (
+        "gplc-default",
+        "strong",
+        in_place_of(SymmetricProposal, FoldAlwaysAccepts()),
         nothing,
         ["log likelihood"],
     ),

@@ -29,6 +29,7 @@ from gplc.samplers import (
     ModifiedMetropolis,
     Slice,
     SliceSweep,
+    SymmetricProposal,
 )
 
 HEAVY = os.environ.get("GPLC_HEAVY") == "1"
@@ -159,6 +160,7 @@ def test_gplc_free_moves(moves, note):
             Update("latent_length_scale", Slice()),
             Update("shift", Direct()),
             Update("reflection", Direct()),
+            Update("fold", SymmetricProposal(2)),
         ]
     statistics = {
         "w0^2": lambda p: p[:, 0] ** 2,
@@ -237,7 +239,7 @@ def test_gplv_latent_values(sampler, scale, note):
         exact,
         statistics,
         lambda c: c.latent,
-        4,
+        [4, list(LATENT_SAMPLERS).index(sampler)],
         note,
     )
 

@@ -30,6 +30,24 @@ def _add_four_to_two(
         y[i] += ya * a[i] + yb * b[i] + yc * c[i] + yd * d[i]
 
 
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def _inner(a: Array, b: Array) -> float:
+    """Inner product of short vectors, summed in whatever order is fastest."""
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _reflect(tail: Array, reflector: Array, head: float, scale: float, old: float) -> float:
+    """Reflect the column (old, tail), in place; the new first entry, its sign turned."""
+    step = scale * (head * old + _inner(reflector, tail))
+    for k in range(tail.size):
+        tail[k] -= step * reflector[k]
+    return head * step - old
+
+
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None:
     """Turn the factor of n cases into that of the last n - count, in place.
@@ -70,12 +88,12 @@ def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None
         # The columns of the panel itself, which give the reflections. A new row may lie on an
         # old one, but never on what is still to be read.
         for j in range(start, stop):
+            for k in range(count):
+                reflectors[j - start, k] = rows[k, j]
+        for j in range(start, stop):
             reflector = reflectors[j - start]
             pivot = upper[count + j, count + j]
-            tail = 0.0
-            for k in range(count):
-                reflector[k] = rows[k, j]
-                tail += reflector[k] * reflector[k]
+            tail = _inner(reflector, reflector)
             norm = math.sqrt(pivot * pivot + tail)
             head = pivot + norm
             scale = 2.0 / (head * head + tail)
@@ -84,22 +102,9 @@ def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None
             upper[j, j] = norm
             for i in range(j + 1, stop):
                 old = upper[count + j, count + i]
-                step = head * old
-                for k in range(count):
-                    step += reflector[k] * rows[k, i]
-                step *= scale
-                upper[j, i] = step * head - old
-                for k in range(count):
-                    rows[k, i] -= reflector[k] * step
+                upper[j, i] = _reflect(reflectors[i - start], reflector, head, scale, old)
             # The whitened responses are one more column.
-            old = whitened[count + j]
-            step = head * old
-            for k in range(count):
-                step += reflector[k] * lost[k]
-            step *= scale
-            whitened[j] = step * head - old
-            for k in range(count):
-                lost[k] -= reflector[k] * step
+            whitened[j] = _reflect(lost, reflector, head, scale, whitened[count + j])
         if stop == size:
             break
 
@@ -129,7 +134,7 @@ def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None
             step_row = steps[t][stop:]
             for u in range(t):
                 earlier = steps[u][stop:]
-                factor = scales[t] * np.dot(reflectors[t], reflectors[u])
+                factor = scales[t] * _inner(reflectors[t], reflectors[u])
                 for i in range(step_row.size):
                     step_row[i] -= factor * earlier[i]
             old_row = upper[count + start + t][count + stop :]
