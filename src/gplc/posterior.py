@@ -62,7 +62,7 @@ class Posterior:
         It is asked about a few rows at a time.
         """
         results: tuple[Array, ...] = ()
-        height = max(1, CACHED_NUMBERS // (self._model.n * self.n_nodes))
+        height = max(1, CACHED_NUMBERS // self._model.n)
         for place, (conditioned, nodes) in enumerate(self.conditioned()):
             columns = slice(place * width, (place + 1) * width)
             for begin in range(0, X.shape[0], height):

@@ -69,6 +69,13 @@ PRIORS = {
             "latent_length_scale": (0.5, 0.5),
             "noise_sd": (-2.5, 0.5),
         },
+        # So smooth that five cases tell where a sixth would be: what a wrong fold shows in.
+        "smooth": {
+            "signal_sd": (1.5, 0.3),
+            "length_scale": (2.0, 0.3),
+            "latent_length_scale": (1.5, 0.3),
+            "noise_sd": (-3.0, 0.3),
+        },
     },
     # y tells of z through its size: little where f is much larger than the noise, much where f
     # is next to nothing and z varies widely.
@@ -364,7 +371,7 @@ MUTANTS = {
     ),
     "fold always accepts": (
         "gplc-default",
-        "strong",
+        "smooth",
         in_place_of(SymmetricProposal, FoldAlwaysAccepts()),
         nothing,
         ["log likelihood"],

@@ -60,7 +60,7 @@ def _exponentiate(row: Array, factor: float, constant: float) -> None:
 
 @njit(cache=True)
 def cross_covariance(a: Array, b: Array, factor: float, constant: float) -> Array:
-    """constant + factor exp(-|a_i - b_j|^2): a (n, p), b (p, m), result (n, m)."""
+    """K_ij = constant + factor exp(-|a_i - b_j|^2): a (n, p), b (p, m), result (n, m)."""
     result = np.zeros((a.shape[0], b.shape[1]))
     for i in range(a.shape[0]):
         # A row at a time, which stays in the cache. Differences first: |a|^2 + |b|^2 - 2ab

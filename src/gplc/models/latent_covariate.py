@@ -367,15 +367,16 @@ class ConditionedCovariate:
 
     def _given_latent(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """Mean and variance of g(x, w) at each node w: each (rows, nodes)."""
-        cross = self._x_part(X)[:, None, :] * self._by_latent(nodes)
-        cross += self._kernel.constant**2
-        mean, variance = gaussian_conditional(
-            self._factor,
-            cross.reshape(-1, self._w.size),
-            self._kernel.constant**2 + self._signal,
-        )
-        shape = (X.shape[0], nodes.size)
-        return mean.reshape(shape), variance.reshape(shape)
+        x_part, constant = self._x_part(X), self._kernel.constant**2
+        mean, variance = np.empty((2, X.shape[0], nodes.size))
+        # One node at a time: what is computed for one stays in the processor's cache.
+        for s, by_latent in enumerate(self._by_latent(nodes)):
+            cross = x_part * by_latent
+            cross += constant
+            mean[:, s], variance[:, s] = gaussian_conditional(
+                self._factor, cross, constant + self._signal
+            )
+        return mean, variance
 
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """Means and SDs of y given w* = each node."""
