@@ -120,6 +120,10 @@ def labels(scheme: Sequence[Update]) -> list[str]:
     return result
 
 
+# Starting points tried until one is possible; from an impossible one a chain has to find out.
+START_TRIES = 20
+
+
 def start(
     model: Model,
     scheme: Sequence[Update],
@@ -134,10 +138,18 @@ def start(
     """
     rng = np.random.default_rng(seed)
     if unknowns is None:
-        priors = model.priors
+        unknowns = _starting_point(model, rng)
+    return Position(unknowns, rng.bit_generator.state, tuple(scheme), 0)
+
+
+def _starting_point(model: Model, rng: np.random.Generator) -> Unknowns:
+    priors = model.priors
+    for _ in range(START_TRIES):
         theta = priors.means + priors.sds * rng.uniform(-1.0, 1.0, priors.means.size)
         unknowns = Unknowns(theta, model.sample_latent(rng, theta))
-    return Position(unknowns, rng.bit_generator.state, tuple(scheme), 0)
+        if model.log_density(unknowns) > -np.inf:
+            break
+    return unknowns
 
 
 def advance(model: Model, position: Position, iterations: int, tune: bool) -> Chain:

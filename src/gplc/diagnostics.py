@@ -112,6 +112,10 @@ def table(draws: Draws, seconds_per_draw: float = math.nan) -> dict[str, Row]:
 
 
 def _row(values: Array, seconds_per_draw: float) -> Row:
+    if not np.isfinite(values).all():
+        # An impossible state among the draws: nothing can be told, which counts as bad.
+        return Row(*[math.nan] * len(Row._fields))
+
     from arviz_stats.base import array_stats  # it takes a second to import: only when needed
 
     def of(function: str, **settings: object) -> float:

@@ -29,12 +29,20 @@ class Posterior:
     ----------
     model : Model
     draws : list of (Unknowns, nodes)
-        As `Draws.thinned` gives them.
+        As `Draws.thinned` gives them. Those at which the covariance cannot be factorised, to
+        rounding, are left out.
     """
 
     def __init__(self, model: Model, draws: Sequence[tuple[Unknowns, Array]]) -> None:
         self._model = model
-        self._draws = list(draws)
+        self._draws = [
+            (unknowns, nodes) for unknowns, nodes in draws if model.log_density(unknowns) > -np.inf
+        ]
+        if not self._draws:
+            raise ValueError(
+                "no draw can be used for prediction: at none is the covariance matrix positive "
+                "definite; raise the prior mean of noise_sd, or check for repeated rows"
+            )
         self._kept: list[Conditioned] | None = None
         # The standard model knows all it needs of a new case: one component a draw.
         self.n_nodes = self._draws[0][1].size if model.n_latent else 1
