@@ -173,10 +173,10 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
             run = sample(
                 model, plan, _seed(self.random_state), self._latent_name, self._marks(model)
             )
-        self.model_ = model
-        self.x_scaling_ = x_scaling
-        self.y_scaling_ = y_scaling
-        self._take(run)
+            self.model_ = model
+            self.x_scaling_ = x_scaling
+            self.y_scaling_ = y_scaling
+            self._take(run)
         return self
 
     def extend(self, draws: int) -> Self:
@@ -196,16 +196,17 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
         total = self.chains_[0].log_density.size + draws
         plan = self._plan(self.model_)._replace(draws=total, chains=len(self.chains_))
-        self._take(
-            sample(
-                self.model_,
-                plan,
-                self.seed_,
-                self._latent_name,
-                self._marks(self.model_),
-                self.chains_,
+        with _unchanged_on_error(self):
+            self._take(
+                sample(
+                    self.model_,
+                    plan,
+                    self.seed_,
+                    self._latent_name,
+                    self._marks(self.model_),
+                    self.chains_,
+                )
             )
-        )
         return self
 
     def _check_settings(self) -> None:

@@ -1,10 +1,12 @@
 """A model and its posterior draws, asked about new inputs: the components of predictions."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from gplc.models.base import Conditioned, Model, Unknowns
 from gplc.predictive import Rows
@@ -20,6 +22,11 @@ KEPT_NUMBERS = 25_000_000
 CACHED_NUMBERS = 65_536
 
 Ask = Callable[[Conditioned, Array, Array], tuple[Array, ...]]
+
+
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()  # it looks through all loaded libraries: once is enough
 
 
 class Posterior:
@@ -71,15 +78,17 @@ class Posterior:
         """
         results: tuple[Array, ...] = ()
         height = max(1, CACHED_NUMBERS // self._model.n)
-        for place, (conditioned, nodes) in enumerate(self.conditioned()):
-            columns = slice(place * width, (place + 1) * width)
-            for begin in range(0, X.shape[0], height):
-                rows = slice(begin, begin + height)
-                answers = ask(conditioned, X[rows], nodes)
-                if not results:
-                    results = tuple(np.empty((X.shape[0], len(self) * width)) for _ in answers)
-                for result, answer in zip(results, answers, strict=True):
-                    result[rows, columns] = answer
+        # Solves of this size lose with two threads, far more so where others are at work.
+        with _blas().limit(limits=1, user_api="blas"):
+            for place, (conditioned, nodes) in enumerate(self.conditioned()):
+                columns = slice(place * width, (place + 1) * width)
+                for begin in range(0, X.shape[0], height):
+                    rows = slice(begin, begin + height)
+                    answers = ask(conditioned, X[rows], nodes)
+                    if not results:
+                        results = tuple(np.empty((X.shape[0], len(self) * width)) for _ in answers)
+                    for result, answer in zip(results, answers, strict=True):
+                        result[rows, columns] = answer
         return results
 
 
