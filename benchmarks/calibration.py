@@ -11,15 +11,16 @@ defaults, except that the latent log SD of GPLV has a smaller signal SD (`PRIORS
 default one data set in ten has residual SDs from 1e-3 to 1e3 in the same picture.
 
 Standard errors are taken over data sets, because the rows of one are dependent. ``--sets`` sets
-their number, ``--jobs`` how many run at once, ``--out`` writes JSON. Seeds are fixed: data set k
-is the same whatever the number of sets and jobs.
+their number, ``--first`` the number of the first, ``--jobs`` how many run at once, ``--out``
+writes JSON. Seeds are fixed: data set k is the same whatever else is asked for, so a run can be
+added to later. What has been found so far is printed every 25 sets.
 """
 
 import argparse
 import json
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,22 +85,34 @@ def one_set(key: str, number: int, draws: int, warmup: int) -> Outcome:
     )
 
 
-def calibration(key: str, sets: int, jobs: int, draws: int, warmup: int) -> dict[str, Any]:
+def summarise(key: str, outcomes: list[Outcome]) -> dict[str, Any]:
     """Coverage of one model over data sets, with standard errors over these."""
-    outcomes = Parallel(n_jobs=jobs)(
-        delayed(one_set)(key, number, draws, warmup) for number in range(sets)
-    )
     covered = np.array([outcome.covered for outcome in outcomes])
-    result: dict[str, Any] = {"model": key, "sets": sets, "levels": {}}
+    result: dict[str, Any] = {"model": key, "sets": len(outcomes), "levels": {}}
     for level, column in zip(LEVELS, covered.T, strict=True):
         result["levels"][str(level)] = {
             "coverage": float(column.mean()),
-            "standard_error": float(column.std(ddof=1) / np.sqrt(sets)),
+            "standard_error": float(column.std(ddof=1) / np.sqrt(column.size)),
             "within_target": bool(abs(column.mean() - level) <= TARGET),
         }
     result["nlpd"] = float(np.mean([outcome.nlpd for outcome in outcomes]))
     result["seconds"] = float(sum(outcome.seconds for outcome in outcomes))
+    result["by_set"] = covered.tolist()
     return result
+
+
+def calibration(
+    key: str, numbers: Sequence[int], jobs: int, draws: int, warmup: int
+) -> dict[str, Any]:
+    """Fit one model to its data sets, saying now and then how it goes."""
+    outcomes: list[Outcome] = []
+    for outcome in Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(one_set)(key, number, draws, warmup) for number in numbers
+    ):
+        outcomes.append(outcome)
+        if len(outcomes) % 25 == 0 and len(outcomes) < len(numbers):
+            print(f"  {report(summarise(key, outcomes))}", flush=True)
+    return summarise(key, outcomes)
 
 
 def report(result: dict[str, Any]) -> str:
@@ -118,9 +131,10 @@ def report(result: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", type=int, default=100, help="data sets for each model")
+    parser.add_argument("--first", type=int, default=0, help="number of the first data set")
     parser.add_argument("--jobs", type=int, default=1, help="fits at once")
-    parser.add_argument("--draws", type=int, default=700)
-    parser.add_argument("--warmup", type=int, default=300)
+    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--models", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS))
     parser.add_argument("--quick", action="store_true", help="a few small fits: does it run?")
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
@@ -134,9 +148,8 @@ def main() -> None:
     print("model  sets   50% interval             90% interval             CPU")
     results = []
     for key in settings.models:
-        results.append(
-            calibration(key, settings.sets, settings.jobs, settings.draws, settings.warmup)
-        )
+        numbers = range(settings.first, settings.first + settings.sets)
+        results.append(calibration(key, numbers, settings.jobs, settings.draws, settings.warmup))
         print(report(results[-1]), flush=True)
     if settings.out:
         settings.out.write_text(json.dumps(results, indent=2))
