@@ -36,18 +36,25 @@ DEFAULTS: Mapping[str, LogNormal] = {
     "length_scale": LogNormal(0.0, 1.0),  # rho_k: standardized x has SD 1
     "latent_length_scale": LogNormal(1.0, 1.0),  # rho_{p+1}: w has SD 1, and g is smooth in it
     "noise_sd": LogNormal(-1.0, 1.5),  # sigma: a part of the SD of y, from a percent to all of it
+    "constant_sd": LogNormal(0.0, 1.0),  # c: the level of standardized y
+    "slope_sd": LogNormal(-1.0, 1.0),  # gamma_k: standardized y changes by less than x does
+    "latent_slope_sd": LogNormal(-1.0, 1.5),  # gamma_{p+1}: has the part of noise_sd
+    "shape": LogNormal(0.0, 1.0),  # alpha: length scales within a factor of about three
+    "period": LogNormal(0.0, 1.0),  # standardized x spans about 3.5
+    "link_weight": LogNormal(-1.5, 1.0),  # of each part of a learned SD, three to a sum
 }
 
 
 def kind(name: str) -> str:
-    """The kind of a hyperparameter: its name without index and suffix.
+    """The kind of a hyperparameter: its name without label, suffix and index.
 
     Examples
     --------
-    >>> kind("length_scale_z[2]")
+    >>> kind("slow.length_scale_z[2]")
     'length_scale'
     """
-    return name.split("[")[0].removesuffix("_y").removesuffix("_z")
+    stem = name.split("[")[0].rpartition(".")[2]
+    return stem.removesuffix("_y").removesuffix("_z")
 
 
 class LogPriors:
@@ -63,6 +70,8 @@ class LogPriors:
         Priors that replace the defaults. Keys are full names (``"length_scale[0]"``), names
         without an index (``"length_scale_z"``), or kinds (``"length_scale"``); the most
         specific one counts.
+    defaults : mapping of str to LogNormal, optional
+        Defaults by full name; those of `DEFAULTS`, by kind, are for names that are not here.
 
     Examples
     --------
@@ -72,9 +81,13 @@ class LogPriors:
     """
 
     def __init__(
-        self, names: Sequence[str], overrides: Mapping[str, Sequence[float]] | None = None
+        self,
+        names: Sequence[str],
+        overrides: Mapping[str, Sequence[float]] | None = None,
+        defaults: Mapping[str, LogNormal] | None = None,
     ) -> None:
         overrides = dict(overrides or {})
+        defaults = dict(defaults or {})
         known = {key for name in names for key in (name, name.split("[")[0], kind(name))}
         for key, value in overrides.items():
             if key not in known:
@@ -92,7 +105,10 @@ class LogPriors:
         for name in names:
             keys = (name, name.split("[")[0], kind(name))
             found = next((key for key in keys if key in overrides), None)
-            chosen.append(overrides[found] if found else DEFAULTS[kind(name)])
+            if found:
+                chosen.append(overrides[found])
+            else:
+                chosen.append(defaults[name] if name in defaults else DEFAULTS[kind(name)])
         self.names = tuple(names)
         self.means = np.array([float(mean) for mean, _ in chosen])
         self.sds = np.array([float(sd) for _, sd in chosen])

@@ -4,10 +4,12 @@ Given everything else, only y_i | y_-i depends on w_i, and it is Gaussian (C = L
 
     y_i | y_-i ~ N(v' b, k(i, i) + sigma^2 - v' v),   v = L_-i^-1 k_i,   b = L_-i^-1 y_-i
 
-so a candidate costs a triangular solve, not a factorisation. The factor L_-i is never computed
-anew. Cases are kept in cyclic order and go through in blocks: a block is dropped from the front
-(`drop_leading`), its cases are updated one by one given all others, and it is appended at
-the back. After the last block the order is the original one again.
+so a candidate costs a triangular solve, not a factorisation. The covariance as a function of w
+comes as a small program: a matrix that does not depend on w, and terms that are each a matrix
+times simple functions of w_i and w_j. The factor L_-i is never computed anew. Cases are kept in
+cyclic order and go through in blocks: a block is dropped from the front (`drop_leading`), its
+cases are updated one by one given all others, and it is appended at the back. After the last
+block the order is the original one again.
 
 What makes it fast is that nearly all solves of a block are done together, at the speed of a matrix
 product. A slice update is a walk (`_walk`): which points it looks at is a function of random
@@ -38,27 +40,122 @@ BATCH = PROPOSALS + 3  # the most, with the present value at first
 GUESSED = 4  # most batches that follow the first and are guessed
 SLOTS = BATCH + GUESSED * (PROPOSALS + 2)
 
+# Functions of w and w' that a covariance can have as factors, t being weight (w - w')^2 + offset.
+EXP_GAP = 0  # exp(-weight (w - w')^2)
+PRODUCT = 1  # weight w w'
+MATERN32 = 2  # (1 + sqrt(3 t)) exp(-sqrt(3 t))
+MATERN52 = 3  # (1 + sqrt(5 t) + 5 t / 3) exp(-sqrt(5 t))
+RATIONAL = 4  # (1 + t / extra)^-extra
+EXP_SINE = 5  # exp(-4 weight sin^2(pi (w - w') / extra))
+
 # Places in the array of counts that a sweep adds to.
 EVALUATIONS, PASSES, CLAMPED, IMPOSSIBLE, EXHAUSTED = 0, 1, 2, 3, 4
 N_COUNTS = 5
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _multiply(
+    row: Array,
+    here: float,
+    w_others: Array,
+    code: int,
+    weight: float,
+    extra: float,
+    offsets: Array,
+) -> None:
+    """Multiply row by one function of w = here and w' = each of w_others.
+
+    `offsets` is empty where none are added.
+    """
+    if code == EXP_GAP:
+        for r in range(row.size):
+            gap = w_others[r] - here
+            row[r] *= exp_of_negative(-weight * gap * gap)
+    elif code == PRODUCT:
+        for r in range(row.size):
+            row[r] *= weight * here * w_others[r]
+    elif code == EXP_SINE:
+        for r in range(row.size):
+            sine = math.sin(math.pi / extra * (w_others[r] - here))
+            row[r] *= exp_of_negative(-4.0 * weight * sine * sine)
+    else:
+        for r in range(row.size):
+            gap = w_others[r] - here
+            t = weight * gap * gap
+            if offsets.size > 0:
+                t += offsets[r]
+            if code == MATERN32:
+                distance = math.sqrt(3.0 * t)
+                row[r] *= (1.0 + distance) * exp_of_negative(-distance)
+            elif code == MATERN52:
+                distance = math.sqrt(5.0 * t)
+                row[r] *= (1.0 + distance + 5.0 / 3.0 * t) * exp_of_negative(-distance)
+            else:
+                row[r] *= math.exp(-extra * math.log1p(t / extra))
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _covariances(
     rows: Array,
     values: Array,
+    free: Array,
     amplitudes: Array,
+    offsets: Array,
     w_others: Array,
-    constant: float,
-    inverse_square: float,
+    codes: Counts,
+    numbers: Array,
+    scratch: Array,
 ) -> None:
-    """Covariances of one case, at each of some values of its w, with other cases."""
+    """Covariances of one case, at each of some values of its w, with other cases.
+
+    `free` (m,), `amplitudes` (terms, m) and `offsets` (offsets, m) are the rows of that case.
+    """
+    size = w_others.size
+    term_row = scratch[:size]
     for c in range(values.size):
         row = rows[c]
         here = values[c]
-        for r in range(w_others.size):
-            gap = w_others[r] - here
-            row[r] = constant + amplitudes[r] * exp_of_negative(-inverse_square * gap * gap)
+        row[:] = free
+        f = 0
+        while f < codes.shape[0]:
+            term = codes[f, 0]
+            alone = f + 1 == codes.shape[0] or codes[f + 1, 0] != term
+            if alone and codes[f, 1] == EXP_GAP:
+                # By far the commonest: in one loop.
+                weight = numbers[f, 0]
+                amplitude = amplitudes[term]
+                for r in range(size):
+                    gap = w_others[r] - here
+                    row[r] += amplitude[r] * exp_of_negative(-weight * gap * gap)
+                f += 1
+                continue
+            term_row[:] = amplitudes[term]
+            while f < codes.shape[0] and codes[f, 0] == term:
+                offset = offsets[codes[f, 2]] if codes[f, 2] >= 0 else term_row[:0]
+                _multiply(
+                    term_row, here, w_others, codes[f, 1], numbers[f, 0], numbers[f, 1], offset
+                )
+                f += 1
+            for r in range(size):
+                row[r] += term_row[r]
+
+
+@njit(cache=True)
+def _own_variance(
+    case: int, value: float, free: Array, amplitudes: Array, codes: Counts, numbers: Array
+) -> float:
+    """K of a case with itself, where w is `value`: all functions of w - w' are 1 there."""
+    total = free[case, case]
+    f = 0
+    while f < codes.shape[0]:
+        term = codes[f, 0]
+        product = amplitudes[term, case, case]
+        while f < codes.shape[0] and codes[f, 0] == term:
+            if codes[f, 1] == PRODUCT:
+                product *= numbers[f, 0] * value * value
+            f += 1
+        total += product
+    return total
 
 
 @njit(cache=True)
@@ -151,6 +248,15 @@ def _transpose(source: Array, target: Array) -> None:
         for i in range(source.shape[0]):
             for j in range(start, min(start + 8, source.shape[1])):
                 target[j, i] = source[i, j]
+
+
+@njit(cache=True)
+def _gather(row: Array, start: int, block: int, far: Array, near: Array) -> None:
+    """Split a row of a matrix: cases behind the block, then those before it; and the block."""
+    behind = row.size - start - block
+    far[:behind] = row[start + block :]
+    far[behind:] = row[:start]
+    near[:] = row[start : start + block]
 
 
 @njit(cache=True)
@@ -267,9 +373,11 @@ def slice_sweep(
     rng: np.random.Generator,
     w: Array,
     y: Array,
-    base: Array,
-    constant: float,
-    inverse_square: float,
+    free: Array,
+    amplitudes: Array,
+    offsets: Array,
+    codes: Counts,
+    numbers: Array,
     noise_variance: float,
     upper: Array,
     whitened: Array,
@@ -286,11 +394,15 @@ def slice_sweep(
     rng : numpy.random.Generator
     w, y : (n,)
         Latent covariates (updated) and responses.
-    base : (n, n)
-        eta^2 times the correlation due to x.
-    constant, inverse_square, noise_variance : float
-        c^2, 1 / rho_w^2 and sigma^2:
-        C_ij = c^2 + base_ij exp(-(w_i - w_j)^2 / rho_w^2) + sigma^2 [i = j].
+    free, amplitudes, offsets : (n, n), (terms, n, n), (any number, n, n)
+    codes : (factors, 3)
+        For each factor its term, which function it is, and which offset it has (-1: none); those
+        of one term together.
+    numbers : (factors, 2)
+        For each factor its weight and extra:
+        C_ij = free_ij + sum_t amplitudes[t]_ij prod_f phi_f(w_i, w_j) + sigma^2 [i = j].
+    noise_variance : float
+        sigma^2.
     upper : (n, n)
         L' with C = L L' at entry; that of the new C on return (only its upper triangle counts).
     whitened : (n,)
@@ -312,14 +424,18 @@ def slice_sweep(
     panel = np.empty(PANEL * n)
     product = np.empty(PANEL * most * BATCH)
     all_current = np.empty(n * most)
-    all_amplitudes = np.empty(n * most)
+    n_terms, n_offsets = amplitudes.shape[0], offsets.shape[0]
+    all_free = np.empty(n * most)
+    all_amplitudes = np.empty(n_terms * n * most)
+    all_offsets = np.empty(n_offsets * n * most)
+    scratch = np.empty(n)
     w_others = np.empty(n)
     # Every end comes with the other end and proposals that may turn out to be in vain.
     capacity = SLOTS + (PROPOSALS + 2) * (max_steps + 1) + max_shrinks + PROPOSALS
     points = np.empty((most, capacity))
     density = np.empty((most, capacity))
     fit = np.empty((most, SLOTS))
-    square = np.empty((most, SLOTS))
+    left_over = np.empty((most, SLOTS))
     exponentials = np.empty(most)
     lefts = np.empty(most)
     steps = np.empty(most, np.int64)
@@ -337,13 +453,23 @@ def slice_sweep(
         others[behind:] = w[:start]
         solved = all_solved[: block * SLOTS * size].reshape(block, SLOTS, size)
         current = all_current[: block * size].reshape(block, size)
-        amplitudes = all_amplitudes[: block * size].reshape(block, size)
+        far_free = all_free[: block * size].reshape(block, size)
+        far_amplitudes = all_amplitudes[: block * n_terms * size].reshape(block, n_terms, size)
+        far_offsets = all_offsets[: block * n_offsets * size].reshape(block, n_offsets, size)
+        near_free = np.empty((block, block))
+        near_amplitudes = np.empty((block, n_terms, block))
+        near_offsets = np.empty((block, n_offsets, block))
         known = np.zeros(block, np.int64)
         drawn = np.zeros((block, 1), np.int64)
         fresh = np.zeros(block, np.int64)
         for p in range(block):
-            amplitudes[p][:behind] = base[start + p][start + block :]
-            amplitudes[p][behind:] = base[start + p][:start]
+            _gather(free[start + p], start, block, far_free[p], near_free[p])
+            for t in range(n_terms):
+                of_case = amplitudes[t, start + p]
+                _gather(of_case, start, block, far_amplitudes[p, t], near_amplitudes[p, t])
+            for t in range(n_offsets):
+                of_case = offsets[t, start + p]
+                _gather(of_case, start, block, far_offsets[p, t], near_offsets[p, t])
             points[p, 0] = w[start + p]
             exponentials[p] = rng.standard_exponential()
             lefts[p] = w[start + p] - width * rng.random()
@@ -378,10 +504,13 @@ def slice_sweep(
                 _covariances(
                     batch[c : c + fresh[p]],
                     points[p][known[p] : known[p] + fresh[p]],
-                    amplitudes[p],
+                    far_free[p],
+                    far_amplitudes[p],
+                    far_offsets[p],
                     others,
-                    constant,
-                    inverse_square,
+                    codes,
+                    numbers,
+                    scratch,
                 )
                 c += fresh[p]
             _transpose(batch, columns)
@@ -393,10 +522,10 @@ def slice_sweep(
                 for k in range(known[p], known[p] + fresh[p]):
                     solved[p, k, :] = batch[c]
                     fit[p, k] = np.dot(batch[c], outside)
-                    square[p, k] = np.dot(batch[c], batch[c])
-                    variance = constant + base[case, case] + noise_variance - square[p, k]
+                    own = _own_variance(case, points[p, k], free, amplitudes, codes, numbers)
+                    left_over[p, k] = own + noise_variance - np.dot(batch[c], batch[c])
                     density[p, k] = _log_density(
-                        points[p, k], y[case] - fit[p, k], max(variance, noise_variance)
+                        points[p, k], y[case] - fit[p, k], max(left_over[p, k], noise_variance)
                     )
                     c += 1
                 known[p] += fresh[p]
@@ -409,9 +538,16 @@ def slice_sweep(
             current[p, :] = solved[p, 0]
             residual[p] = y[start + p] - fit[p, 0]
         for p in range(block):
-            near = base[start + p][start : start + block]
             _covariances(
-                schur[p : p + 1], inside[p : p + 1], near, inside, constant, inverse_square
+                schur[p : p + 1],
+                inside[p : p + 1],
+                near_free[p],
+                near_amplitudes[p],
+                near_offsets[p],
+                inside,
+                codes,
+                numbers,
+                scratch,
             )
             schur[p, p] += noise_variance
         if size > 0:
@@ -421,8 +557,6 @@ def slice_sweep(
         whitened_residual = np.empty(block)
         for p in range(block):
             case = start + p
-            near = base[case][start : start + block]
-            prior_variance = constant + base[case, case] + noise_variance
             _factor_without(schur, p, noise_variance, factor, counts)
             whitened_residual[:] = residual
             whitened_residual[p] = 0.0
@@ -432,14 +566,24 @@ def slice_sweep(
             while True:
                 values = points[p][first : first + count]
                 cross = all_cross[: count * block].reshape(count, block)
-                _covariances(cross, values, near, inside, constant, inverse_square)
+                _covariances(
+                    cross,
+                    values,
+                    near_free[p],
+                    near_amplitudes[p],
+                    near_offsets[p],
+                    inside,
+                    codes,
+                    numbers,
+                    scratch,
+                )
                 if size > 0:
                     cross -= np.dot(solved[p][:count], current.T)
                 _log_densities(
                     density[p][first:],
                     values,
                     y[case] - fit[p],
-                    prior_variance - square[p],
+                    left_over[p],
                     cross,
                     p,
                     factor,
@@ -469,15 +613,20 @@ def slice_sweep(
                 _covariances(
                     new,
                     points[p][first : first + count],
-                    amplitudes[p],
+                    far_free[p],
+                    far_amplitudes[p],
+                    far_offsets[p],
                     others,
-                    constant,
-                    inverse_square,
+                    codes,
+                    numbers,
+                    scratch,
                 )
                 solve_lower_rows(upper, size, new)
                 for k in range(count):
                     fit[p, k] = np.dot(new[k], outside)
-                    square[p, k] = np.dot(new[k], new[k])
+                    value = points[p, first + k]
+                    own = _own_variance(case, value, free, amplitudes, codes, numbers)
+                    left_over[p, k] = own + noise_variance - np.dot(new[k], new[k])
                 counts[PASSES] += 1
 
             counts[EVALUATIONS] += used
@@ -488,7 +637,7 @@ def slice_sweep(
                 current[p, :] = solved[p, row]
                 schur[p, :] = cross[row]
                 schur[:, p] = cross[row]
-                schur[p, p] = prior_variance - square[p, row]
+                schur[p, p] = left_over[p, row]
                 residual[p] = y[case] - fit[p, row]
 
         # Append the block at the back.

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from gplc import _check
 from gplc._linalg import Factor, factorise
-from gplc.kernels import SquaredExponential
-from gplc.priors import LogPriors
+from gplc.kernels import Bound, Kernel, SquaredExponential
+from gplc.means import Mean, with_mean
+from gplc.priors import LogNormal, LogPriors
 from gplc.samplers.protocol import Info, Point, Sampler, ScalarTarget
 
 Array = NDArray[np.float64]
@@ -87,10 +88,12 @@ class Model(ABC):
         Inputs.
     y : (n,) array
         Responses; the prior mean of the process is zero.
-    kernel : SquaredExponential, optional
-        Covariance function of the (main) process; ARD with c = 1 by default.
+    kernel : Kernel, optional
+        Covariance function of the (main) process; squared exponential, ARD, with c = 1 by default.
     priors : mapping of str to (mean, sd), optional
         Priors of log hyperparameters that replace the defaults in `gplc.priors`.
+    mean : {"zero", "constant", "linear"}, ConstantMean or LinearMean, optional
+        Mean of the (main) process; its coefficients are integrated out. Zero by default.
 
     Attributes
     ----------
@@ -113,8 +116,9 @@ class Model(ABC):
         self,
         X: ArrayLike,
         y: ArrayLike,
-        kernel: SquaredExponential | None = None,
+        kernel: Kernel | None = None,
         priors: Mapping[str, Sequence[float]] | None = None,
+        mean: Mean = None,
     ) -> None:
         self.X = _check.finite_array("X", X, 2)
         self.y = _check.finite_array("y", y, 1)
@@ -123,9 +127,12 @@ class Model(ABC):
                 f"X and y must have the same positive number of rows, got X {self.X.shape} and "
                 f"y {self.y.shape}; give one row of X and one number of y per case"
             )
-        self.kernel = SquaredExponential() if kernel is None else kernel
-        self.names: tuple[str, ...] = self._hyperparameter_names()
-        self.priors = LogPriors(self.names, priors)
+        self.kernel = checked_kernel("kernel", kernel, SquaredExponential())
+        self.mean = mean
+        hyperparameters = self._hyperparameters()
+        self.names = tuple(hyperparameters)
+        self.priors = LogPriors(self.names, priors, hyperparameters)
+        self._check_kernels()
         self.ledger: Counter[str] = Counter()
         self.parts = self._all_parts()
 
@@ -142,7 +149,12 @@ class Model(ABC):
         """Length of the latent vector."""
 
     @abstractmethod
-    def _hyperparameter_names(self) -> tuple[str, ...]: ...
+    def _hyperparameters(self) -> dict[str, LogNormal]:
+        """Names and default priors, in the order of theta; binds kernels to X on the way."""
+
+    @abstractmethod
+    def _kernels(self) -> list[Bound]:
+        """The covariance functions, in the order in which their hyperparameters begin theta."""
 
     @abstractmethod
     def state(self, unknowns: Unknowns) -> State:
@@ -169,6 +181,21 @@ class Model(ABC):
         """Fix the unknowns at one draw, for prediction."""
 
     # What follows from it.
+
+    def _bind(self, kernel: Kernel, n_latent: int = 0, suffix: str = "") -> Bound:
+        return Bound(kernel, self.X, n_latent, suffix)
+
+    def _bind_main(self, n_latent: int = 0, suffix: str = "") -> Bound:
+        """The kernel of the main process, with its mean."""
+        return self._bind(with_mean(self.kernel, self.mean), n_latent, suffix)
+
+    def _check_kernels(self) -> None:
+        """Refuse kernels of the user's that are no covariance functions."""
+        first = 0
+        for bound in self._kernels():
+            own = slice(first, first + len(bound.names))
+            bound.check(self.X, self.priors.means[own], self.priors.sds[own])
+            first = own.stop
 
     def with_data(self, y: ArrayLike) -> "Model":
         """The same model of other responses at the same inputs."""
@@ -274,6 +301,20 @@ class Model(ABC):
         if factor is None:
             self.ledger[f"{what} not positive definite"] += 1
         return factor
+
+
+def checked_kernel(name: str, kernel: Any, instead: Kernel) -> Kernel:
+    """The kernel given, or the one to take instead of None."""
+    if not (kernel is None or isinstance(kernel, Kernel)):
+        raise ValueError(
+            f"{name} must be a Kernel or None, got {kernel!r}; try SquaredExponential(ard=False)"
+        )
+    return instead if kernel is None else kernel
+
+
+def priors_of(bound: Bound) -> dict[str, LogNormal]:
+    """Names and default priors of a kernel's hyperparameters."""
+    return {each.name: each.prior for each in bound.hyperparameters}
 
 
 def draw_gaussian(rng: np.random.Generator, covariance: Array) -> Array:

@@ -1,14 +1,19 @@
 """GPLC: a Gaussian process with a latent covariate."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from gplc._compiled import covariance as compiled_covariance
+from gplc import _check
 from gplc._compiled import covariate_sweep
+from gplc._compiled.triangular import drop_leading, solve_lower_rows
 from gplc._linalg import LOG_2PI, Factor, inverse, solve, with_whitened
+from gplc.kernels import Bound, Kernel, SquaredExponential, Touches
+from gplc.kernels.bound import Pieces, Program
+from gplc.means import Mean
 from gplc.models.base import (
     LOG_LIMIT,
     Model,
@@ -16,10 +21,12 @@ from gplc.models.base import (
     Unknowns,
     Update,
     add_to_diagonal,
+    priors_of,
     weights_of_gradient,
 )
 from gplc.models.standard import gaussian_conditional, usable
-from gplc.samplers.protocol import Info, Point, ScalarTarget
+from gplc.priors import DEFAULTS, LogNormal
+from gplc.samplers.protocol import Info, Point, Sampler, ScalarTarget
 from gplc.samplers.slice import Slice
 from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
 
@@ -32,13 +39,17 @@ RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 BLOCK_SIZE = 16
 
 
+# Nodes of the rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: the
+# trapezoidal rule for one latent covariate, Gauss and Hermite's for each of several.
+TRAPEZOIDAL_NODES, TRAPEZOIDAL_END, HERMITE_NODES = 61, 7.5, 12
+
+
 class CovariateState(NamedTuple):
     """theta and w, with correlations and the factor of C."""
 
     theta: Array
-    w: Array
-    x_correlation: Array  # of x alone
-    correlation: Array  # of (x, w)
+    w: Array  # all latent covariates, one after the other
+    correlation: Pieces
     factor: Factor | None
     log_density: float
 
@@ -51,14 +62,27 @@ class CovariateState(NamedTuple):
 class LatentCovariate(Model):
     """y_i = g(x_i, w_i) + e_i,  g ~ GP(0, K),  w_i ~ N(0, 1),  e_i ~ N(0, sigma^2).
 
+    By default
+
     K((x, w), (x', w')) = c^2 + eta^2 exp(-sum_k (x_k - x'_k)^2 / rho_k^2 - (w - w')^2 / rho_w^2)
 
-    theta = (log eta, log rho_1, ..., log rho_p, log rho_w, log sigma); `names` = ``signal_sd``,
-    ``length_scale`` (with an index if ARD), ``latent_length_scale``, ``noise_sd``.
+    with theta = (log eta, log rho_1, ..., log rho_p, log rho_w, log sigma); `names` =
+    ``signal_sd``, ``length_scale`` (with an index if ARD), ``latent_length_scale``, ``noise_sd``.
 
-    Besides its hyperparameters it has these parts: ``w`` (sweep over single values); three under
-    which the likelihood does not change at all: ``shift`` of all w, joint ``scale`` of w and
-    rho_w, and ``reflection`` of w; and ``fold``, a reflection of w in a stretch of one input.
+    Besides its hyperparameters it has these parts: ``w`` (sweep over single values); ``fold``, a
+    reflection of w in a stretch of one input; and those of three moves under which the likelihood
+    does not change at all that are right for its kernel: ``shift`` of all w, joint ``scale`` of w
+    and rho_w, and ``reflection`` of w. With several latent covariates these have an index.
+
+    Parameters
+    ----------
+    X, y, kernel, priors, mean
+        As in every model; `kernel` is a function of x and w.
+    n_latent : int
+        Number of latent covariates of a case.
+    noise_sd : float, optional
+        sigma, fixed; learned by default. The paper's zeta = 0 is a small number here: without any
+        noise C has no inverse where g is smooth.
 
     Examples
     --------
@@ -72,62 +96,119 @@ class LatentCovariate(Model):
 
     key = "gplc"
 
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        kernel: Kernel | None = None,
+        priors: Mapping[str, Sequence[float]] | None = None,
+        mean: Mean = None,
+        n_latent: int = 1,
+        noise_sd: float | None = None,
+    ) -> None:
+        self.n_covariates = _check.integer("n_latent", n_latent, at_least=1, advice="try 1")
+        if noise_sd is not None:
+            _check.number("noise_sd", noise_sd, above=0.0, advice="0.01 is little; None: learned")
+        self.noise_sd = noise_sd
+        super().__init__(X, y, kernel, priors, mean)
+
     @property
     def n_latent(self) -> int:
-        """One w per case."""
-        return self.n
+        """One w per case, or several."""
+        return self.n * self.n_covariates
 
-    def _hyperparameter_names(self) -> tuple[str, ...]:
-        self._distances = self.kernel.distances(self.X)
-        return (*self.kernel.names(self.X.shape[1]), "latent_length_scale", "noise_sd")
+    def _hyperparameters(self) -> dict[str, LogNormal]:
+        self._bound = self._bind_main(self.n_covariates)
+        self._size = len(self._bound.names)
+        for column in range(self.n_covariates):
+            if not self._bound.sees(column):
+                raise ValueError(
+                    f"no term of kernel sees the latent covariate w{column}, got {self.kernel!r}; "
+                    "let a term see it (kernels are on all inputs unless .on(...) says "
+                    "otherwise), or use the standard model"
+                )
+        noise = {} if self.noise_sd is not None else {"noise_sd": DEFAULTS["noise_sd"]}
+        return priors_of(self._bound) | noise
+
+    def _kernels(self) -> list[Bound]:
+        return [self._bound]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all is as in the paper: its kernel, its noise, one w, no mean."""
+        kernel = self._bound.kernel
+        return (
+            isinstance(kernel, SquaredExponential)
+            and kernel.sd is None
+            and not kernel.inputs
+            and self.n_covariates == 1
+            and self.noise_sd is None
+        )
 
     def _latent_parts(self) -> dict[str, Part]:
-        return {
+        parts: dict[str, Part] = {
             "w": lambda state: (
                 Point(state.w, state.log_density, state),
                 CovariateSweep(self, state),
-            ),
-            "shift": lambda state: (
-                Point(0.0, state.log_density, state),
-                LatentShift(self, state),
-            ),
-            "scale": self._scale_part,
-            "reflection": lambda state: (
-                Point(1.0, state.log_density, state),
-                LatentReflection(state),
             ),
             "fold": lambda state: (
                 Point(state.w, state.log_density, state),
                 LatentFold(self),
             ),
         }
+        for column in range(self.n_covariates):
+            parts |= self._free_parts(column)
+        return parts
+
+    def _free_parts(self, column: int) -> dict[str, Part]:
+        """Moves of one latent covariate under which the likelihood does not change."""
+        moves = self._bound.moves(column)
+        index = f"[{column}]" if self.n_covariates > 1 else ""
+        parts: dict[str, Part] = {}
+        if moves.shift:
+            parts[f"shift{index}"] = lambda state: (
+                Point(0.0, state.log_density, state),
+                LatentShift(self, state, column),
+            )
+        if moves.scale is not None:
+            scale = moves.scale
+            parts[f"scale{index}"] = lambda state: self._scale_part(state, column, scale)
+        if moves.reflection:
+            parts[f"reflection{index}"] = lambda state: (
+                Point(1.0, state.log_density, state),
+                LatentReflection(self, state, column),
+            )
+        return parts
+
+    def columns(self, w: Array) -> Array:
+        """The latent covariates as rows: (n_covariates, n), a view."""
+        return w.reshape(self.n_covariates, self.n)
 
     def state(self, unknowns: Unknowns) -> CovariateState:
         """The state at theta and w, computed from nothing."""
-        x_correlation = self._x_correlation(unknowns.theta)
-        return self._state(
-            unknowns.theta,
-            unknowns.latent,
-            x_correlation,
-            self._correlation(unknowns.theta, unknowns.latent, x_correlation),
-        )
+        theta, w = unknowns
+        return self._state(theta, w, self._correlation(theta, w))
 
-    def _x_correlation(self, theta: Array) -> Array:
+    def _correlation(self, theta: Array, w: Array) -> Pieces:
         self.ledger["C"] += 1
-        return self.kernel.correlation(theta[:-2], self._distances)
+        return self._bound.pieces(theta[: self._size], self.columns(w))
 
-    def _correlation(self, theta: Array, w: Array, x_correlation: Array) -> Array:
-        return compiled_covariance.times_latent_correlation(
-            x_correlation, w, math.exp(-2.0 * theta[-2])
-        )
+    def _moved(self, theta: Array, w: Array, correlation: Pieces) -> Pieces:
+        """Correlations after w has changed."""
+        return self._bound.moved(theta[: self._size], correlation, self.columns(w))
+
+    def noise_variance(self, theta: Array) -> float:
+        """sigma^2."""
+        return self.noise_sd**2 if self.noise_sd is not None else math.exp(2.0 * theta[-1])
 
     def _state(
-        self, theta: Array, w: Array, x_correlation: Array, correlation: Array
+        self, theta: Array, w: Array, correlation: Pieces, noise: float | None = None
     ) -> CovariateState:
-        matrix = self.kernel.scale(theta[:-2], correlation)
-        factor = self._factorise(add_to_diagonal(matrix, np.exp(2.0 * theta[-1])), self.y, "C")
+        matrix = self._bound.matrix(theta[: self._size], correlation)
+        noise = self.noise_variance(theta) if noise is None else noise
+        factor = self._factorise(add_to_diagonal(matrix, noise), self.y, "C")
         density = -np.inf if factor is None else self._log_density(theta, w, factor)
-        return CovariateState(theta, w, x_correlation, correlation, factor, density)
+        return CovariateState(theta, w, correlation, factor, density)
 
     def _log_density(self, theta: Array, w: Array, factor: Factor) -> float:
         return factor.log_density + self.log_latent_prior(w) + self.priors.log_density(theta)
@@ -139,12 +220,13 @@ class LatentCovariate(Model):
     def _with_hyperparameter(
         self, state: CovariateState, index: int, theta: Array
     ) -> CovariateState:
-        x_correlation, correlation = state.x_correlation, state.correlation
-        if 0 < index < theta.size - 2:
-            x_correlation = self._x_correlation(theta)
-        if 0 < index < theta.size - 1:
-            correlation = self._correlation(theta, state.w, x_correlation)
-        return self._state(theta, state.w, x_correlation, correlation)
+        correlation = state.correlation
+        if index < self._size:
+            self.ledger["C"] += self._bound.touches(index) is Touches.INPUTS
+            correlation = self._bound.changed(
+                index, theta[: self._size], correlation, self.columns(state.w)
+            )
+        return self._state(theta, state.w, correlation)
 
     def gradient(self, unknowns: Unknowns) -> Unknowns:
         """Gradient with respect to theta and w."""
@@ -153,42 +235,44 @@ class LatentCovariate(Model):
         if state.factor is None:
             return Unknowns(np.full(theta.size, np.nan), np.full(w.size, np.nan))
         weights = weights_of_gradient(solve(state.factor), inverse(state.factor))
-        by_kernel = self.kernel.gradient(theta[:-2], self._distances, state.correlation, weights)
-        gaps = w[:, None] - w
-        weighted = weights * state.correlation * np.exp(2.0 * theta[0])
-        inverse_square = np.exp(-2.0 * theta[-2])
-        by_scale = 2.0 * inverse_square * np.sum(weighted * gaps**2)
-        by_noise = 2.0 * np.exp(2.0 * theta[-1]) * np.trace(weights)
-        by_w = -4.0 * inverse_square * np.sum(weighted * gaps, axis=1) - w
-        by_theta = np.concatenate([by_kernel, [by_scale, by_noise]])
-        return Unknowns(by_theta + self.priors.gradient(theta), by_w)
+        by_theta, by_w = self._bound.gradient(
+            theta[: self._size], state.correlation, self.columns(w), weights
+        )
+        if self.noise_sd is None:
+            by_noise = 2.0 * self.noise_variance(theta) * np.trace(weights)
+            by_theta = np.append(by_theta, by_noise)
+        return Unknowns(by_theta + self.priors.gradient(theta), by_w.ravel() - w)
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """W ~ N(0, I)."""
-        return rng.standard_normal(self.n)
+        return rng.standard_normal(self.n_latent)
 
     def covariance(self, unknowns: Unknowns) -> Array:
         """K((x_i, w_i), (x_j, w_j)) + sigma^2 [i = j]."""
         theta, w = unknowns
-        correlation = self._correlation(theta, w, self._x_correlation(theta))
-        matrix = self.kernel.scale(theta[:-2], correlation)
-        return add_to_diagonal(matrix, np.exp(2.0 * theta[-1]))
+        matrix = self._bound.matrix(theta[: self._size], self._correlation(theta, w))
+        return add_to_diagonal(matrix, self.noise_variance(theta))
 
-    def _scale_part(self, state: CovariateState) -> tuple[Point, ScalarTarget]:
-        """Joint scaling w -> s w, rho_w -> s rho_w, as a density of log s.
+    def _scale_part(
+        self, state: CovariateState, column: int, scale: tuple[tuple[int, float], ...]
+    ) -> tuple[Point, ScalarTarget]:
+        """Joint scaling w -> s w, rho_w -> s rho_w (or the like), as a density of log s.
 
-        The likelihood stays. What is left is the prior of both, and the Jacobian s^n of w (the
-        scale of rho_w is logarithmic already).
+        The likelihood stays. What is left is the prior of all, and the Jacobian s^n of w (the
+        scale of hyperparameters is logarithmic already).
         """
+        places = [place for place, _ in scale]
+        signs = np.array([sign for _, sign in scale])
 
         def evaluate(log_s: float) -> Point:
             theta = state.theta.copy()
-            theta[-2] += log_s
+            theta[places] += signs * log_s
             if state.factor is None or not (
-                abs(log_s) <= LOG_LIMIT and abs(theta[-2]) <= LOG_LIMIT
+                abs(log_s) <= LOG_LIMIT and np.all(np.abs(theta[places]) <= LOG_LIMIT)
             ):
                 return Point(log_s, -np.inf, None)
-            w = state.w * math.exp(log_s)
+            w = state.w.copy()
+            self.columns(w)[column] *= math.exp(log_s)
             density = self._log_density(theta, w, state.factor)
             moved = state._replace(theta=theta, w=w, log_density=density)
             return Point(log_s, density + self.n * log_s, moved)
@@ -203,14 +287,18 @@ class LatentCovariate(Model):
         of a few values with which it can.
         """
         theta, w = unknowns
+        noise = self.noise_variance(theta)
         state = self.state(unknowns)
-        for share in RAISED_NOISE:
-            if state.factor is not None:
-                break
-            theta = theta.copy()
-            theta[-1] = max(theta[-1], 0.5 * math.log(share * self.kernel.variance(theta[:-2])))
-            state = self.state(Unknowns(theta, w))
-        return ConditionedCovariate(self, state)
+        if state.factor is None:
+            matrix = self._bound.matrix(theta[: self._size], state.correlation)
+            largest = float(np.max(np.diagonal(matrix)))
+            for share in RAISED_NOISE:
+                noise = max(noise, share * largest)
+                state = self._state(theta, w, state.correlation, noise)
+                if state.factor is not None:
+                    break
+        kind = ConditionedPlain if self.is_plain else ConditionedCovariate
+        return kind(self, state, noise)
 
     def paper_scheme(self, width: float = 1.0, latent_width: float = 4.0) -> list[Update]:
         """Step-out slice sampling of each hyperparameter, then of each w_i, as in the paper."""
@@ -223,11 +311,16 @@ class LatentCovariate(Model):
         self, width: float = 1.0, latent_width: float = 4.0, folds: int = 5
     ) -> list[Update]:
         """The paper's scheme, the moves under which the likelihood does not change, and folds."""
+        samplers: dict[str, Sampler] = {"shift": Direct(), "scale": Slice(0.5), "reflection": Direct()}
+        free = [
+            Update(part, samplers[kind])
+            for kind in samplers
+            for part in self.parts
+            if part.split("[")[0] == kind
+        ]
         return [
             *self.paper_scheme(width, latent_width),
-            Update("shift", Direct()),
-            Update("scale", Slice(0.5)),
-            Update("reflection", Direct()),
+            *free,
             Update("fold", SymmetricProposal(folds)),
         ]
 
@@ -235,7 +328,7 @@ class LatentCovariate(Model):
 
 
 class CovariateSweep:
-    """The latent covariates of a state, offering a compiled sweep."""
+    """The latent covariates of a state, offering a sweep over single ones."""
 
     def __init__(self, model: LatentCovariate, state: CovariateState) -> None:
         self._model = model
@@ -252,34 +345,22 @@ class CovariateSweep:
         theta, w = state.theta, state.w.copy()
         upper, whitened = state.factor.upper.copy(), state.factor.whitened.copy()
         counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
-        covariate_sweep.slice_sweep(
-            rng,
-            w,
-            model.y,
-            state.x_correlation * np.exp(2.0 * theta[0]),
-            model.kernel.constant**2,
-            math.exp(-2.0 * theta[-2]),
-            math.exp(2.0 * theta[-1]),
-            upper,
-            whitened,
-            width,
-            max_steps,
-            max_shrinks,
-            BLOCK_SIZE,
-            counts,
-        )
-        model.ledger["sweep of chol(C)"] += 1
+        correlation, own = state.correlation, theta[: model._size]
+        for column, values in enumerate(model.columns(w)):
+            program = model._bound.program(own, correlation, model.columns(w), column)
+            if program is None:
+                sampler = Slice(width, max_steps, max_shrinks)
+                plain_sweep(rng, model, theta, w, column, upper, whitened, sampler, counts)
+            else:
+                self._compiled(
+                    rng, values, program, upper, whitened, (width, max_steps, max_shrinks), counts
+                )
+            correlation = model._moved(theta, w, correlation)
+        model.ledger["sweep of chol(C)"] += model.n_covariates
         model.ledger["conditional variance mended"] += int(counts[covariate_sweep.CLAMPED])
         factor = with_whitened(upper, whitened)
         density = -np.inf if factor is None else model._log_density(theta, w, factor)
-        moved = CovariateState(
-            theta,
-            w,
-            state.x_correlation,
-            model._correlation(theta, w, state.x_correlation),
-            factor,
-            density,
-        )
+        moved = CovariateState(theta, w, correlation, factor, density)
         info = Info(
             float(np.mean(w != state.w)),
             int(counts[covariate_sweep.EVALUATIONS]),
@@ -288,22 +369,99 @@ class CovariateSweep:
         )
         return Point(w, density, moved), info
 
+    def _compiled(
+        self,
+        rng: np.random.Generator,
+        w: Array,
+        program: Program,
+        upper: Array,
+        whitened: Array,
+        limits: tuple[float, int, int],
+        counts: NDArray[np.int64],
+    ) -> None:
+        model = self._model
+        covariate_sweep.slice_sweep(
+            rng,
+            w,
+            model.y,
+            *program,
+            model.noise_variance(self._state.theta),
+            upper,
+            whitened,
+            *limits,
+            BLOCK_SIZE,
+            counts,
+        )
+
+
+def plain_sweep(
+    rng: np.random.Generator,
+    model: LatentCovariate,
+    theta: Array,
+    w: Array,
+    column: int,
+    upper: Array,
+    whitened: Array,
+    sampler: Slice,
+    counts: NDArray[np.int64],
+) -> None:
+    """The compiled sweep over one latent covariate, for kernels it does not know, in place.
+
+    The same algorithm with one case at a time, and with covariances from the kernel itself: exact,
+    O(n^3), and slower by what Python costs. See `_compiled.covariate_sweep`.
+    """
+    n, noise = model.n, model.noise_variance(theta)
+    size = n - 1
+    own, kernel = theta[: model._size], model._bound.kernel
+    inputs = np.hstack([model.X, model.columns(w).T])
+    place = model.X.shape[1] + column
+    rows = np.empty((4, n))
+    for case in range(n):
+        drop_leading(upper, whitened, 1, rows)
+        order = np.r_[case + 1 : n, 0:case]
+        others = inputs[order]
+
+        def evaluate(value: float, case: int = case, others: Array = others) -> Point:
+            here = inputs[case : case + 1].copy()
+            here[0, place] = value
+            solved = kernel.matrix(own, here, others, model.n_covariates)
+            solve_lower_rows(upper, size, solved)
+            gap = model.y[case] - float(solved[0] @ whitened[:size])
+            variance = float(kernel.matrix(own, here, here, model.n_covariates)[0, 0])
+            variance += noise - float(solved[0] @ solved[0])
+            variance = covariate_sweep._mended(variance, noise, counts)
+            density = covariate_sweep._log_density(value, gap, variance)
+            return Point(value, density, (solved[0], gap, variance))
+
+        before = evaluate(float(inputs[case, place]))
+        point, info = sampler.step(rng, before, ScalarTarget(evaluate))
+        counts[covariate_sweep.EVALUATIONS] += info.n_evaluations
+        counts[covariate_sweep.IMPOSSIBLE] += info.n_impossible
+        counts[covariate_sweep.EXHAUSTED] += info.n_exhausted
+        inputs[case, place] = point.position
+        solved, gap, variance = point.payload
+        upper[:size, size] = solved
+        upper[size, size] = math.sqrt(variance)
+        whitened[size] = gap / upper[size, size]
+    model.columns(w)[column] = inputs[:, place]
+
 
 class LatentShift:
     """A shift of all w: given the rest, N(-mean(w), 1/n), because K sees differences only."""
 
-    def __init__(self, model: LatentCovariate, state: CovariateState) -> None:
+    def __init__(self, model: LatentCovariate, state: CovariateState, column: int) -> None:
         self._model = model
         self._state = state
+        self._column = column
 
     def draw(self, rng: np.random.Generator) -> Point:
         """The state with w shifted."""
-        state, n = self._state, self._state.w.size
-        w = state.w - state.w.mean() + rng.standard_normal() / math.sqrt(n)
+        state, model = self._state, self._model
+        w = state.w.copy()
+        own = model.columns(w)[self._column]
+        own += rng.standard_normal() / math.sqrt(model.n) - own.mean()
         density = (
-            -np.inf
-            if state.factor is None
-            else self._model._log_density(state.theta, w, state.factor)
+            -np.inf if state.factor is None else model._log_density(state.theta, w, state.factor)
         )
         return Point(0.0, density, state._replace(w=w, log_density=density))
 
@@ -311,13 +469,17 @@ class LatentShift:
 class LatentReflection:
     """w or -w, each with probability one half."""
 
-    def __init__(self, state: CovariateState) -> None:
+    def __init__(self, model: LatentCovariate, state: CovariateState, column: int) -> None:
+        self._model = model
         self._state = state
+        self._column = column
 
     def draw(self, rng: np.random.Generator) -> Point:
         """The state with w as it is or reflected."""
         sign = 1.0 if rng.random() < 0.5 else -1.0
-        state = self._state._replace(w=sign * self._state.w)
+        w = self._state.w.copy()
+        self._model.columns(w)[self._column] *= sign
+        state = self._state._replace(w=w)
         return Point(sign, state.log_density, state)
 
 
@@ -338,44 +500,58 @@ class LatentFold:
         values = model.X[:, rng.integers(model.X.shape[1])]
         ends = values[rng.integers(model.n, size=2)]
         inside = (values >= ends.min()) & (values <= ends.max())
-        w = np.where(inside, -state.w, state.w)
-        correlation = model._correlation(state.theta, w, state.x_correlation)
-        moved = model._state(state.theta, w, state.x_correlation, correlation)
+        w = state.w.copy()
+        column = rng.integers(model.n_covariates) if model.n_covariates > 1 else 0
+        model.columns(w)[column, inside] *= -1.0
+        correlation = model._moved(state.theta, w, state.correlation)
+        moved = model._state(state.theta, w, correlation)
         return Point(w, moved.log_density, moved)
 
 
+def latent_rule(n_covariates: int) -> tuple[Array, Array]:
+    """Nodes (n_covariates, s) and weights (s,) of a rule for averages over w ~ N(0, I).
+
+    Examples
+    --------
+    >>> nodes, weights = latent_rule(1)
+    >>> round(float(weights @ nodes[0] ** 4), 6)
+    3.0
+    """
+    if n_covariates == 1:
+        nodes = np.linspace(-TRAPEZOIDAL_END, TRAPEZOIDAL_END, TRAPEZOIDAL_NODES)
+        weights = np.exp(-0.5 * nodes**2)
+        return nodes[None], weights / weights.sum()
+    each, by_node = np.polynomial.hermite_e.hermegauss(HERMITE_NODES)
+    grid = np.meshgrid(*[each] * n_covariates, indexing="ij")
+    weights = np.ones(())
+    for _ in range(n_covariates):
+        weights = np.multiply.outer(weights, by_node / by_node.sum())
+    return np.array([axis.ravel() for axis in grid]), weights.ravel()
+
+
 class ConditionedCovariate:
-    """Prediction for one draw of theta and w."""
+    """Prediction for one draw of theta and w, with any kernel."""
 
-    def __init__(self, model: LatentCovariate, state: CovariateState) -> None:
-        self._kernel = model.kernel
-        self._X = model.X
-        self._w = state.w
-        self._theta = state.theta
+    def __init__(self, model: LatentCovariate, state: CovariateState, noise: float) -> None:
+        self._bound = model._bound
+        self._theta = state.theta[: model._size]
+        self._W = model.columns(state.w)
         self._factor = usable(state.factor)
-        self._signal = float(np.exp(2.0 * state.theta[0]))
-        self._rho_square = float(np.exp(2.0 * state.theta[-2]))
-        self._noise_variance = float(np.exp(2.0 * state.theta[-1]))
+        self._noise_variance = noise
 
-    def _x_part(self, X: Array) -> Array:
-        """eta^2 times the correlation due to x: (rows, n)."""
-        return self._kernel.matrix(self._theta[:-2], X, self._X) - self._kernel.constant**2
-
-    def _by_latent(self, nodes: Array) -> Array:
-        """Correlation due to w, of each node with each case: (nodes, n)."""
-        return np.exp(-((nodes[:, None] - self._w) ** 2) / self._rho_square)
+    def _nodes(self, nodes: Array) -> Array:
+        """Values of w* as columns: (n_covariates, s)."""
+        return nodes.reshape(len(self._W), -1)
 
     def _given_latent(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """Mean and variance of g(x, w) at each node w: each (rows, nodes)."""
-        x_part, constant = self._x_part(X), self._kernel.constant**2
-        mean, variance = np.empty((2, X.shape[0], nodes.size))
+        cross = self._bound.cross(self._theta, X, self._W)
+        values = self._nodes(nodes).T
+        mean, variance = np.empty((2, X.shape[0], len(values)))
         # One node at a time: what is computed for one stays in the processor's cache.
-        for s, by_latent in enumerate(self._by_latent(nodes)):
-            cross = x_part * by_latent
-            cross += constant
-            mean[:, s], variance[:, s] = gaussian_conditional(
-                self._factor, cross, constant + self._signal
-            )
+        for s, w in enumerate(values):
+            own = self._bound.variance(self._theta, X, w)
+            mean[:, s], variance[:, s] = gaussian_conditional(self._factor, cross.at(w), own)
         return mean, variance
 
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
@@ -384,11 +560,67 @@ class ConditionedCovariate:
         return mean, np.sqrt(variance + self._noise_variance)
 
     def means(self, X: Array, nodes: Array) -> Array:
+        """Means of y given w* = each node."""
+        cross, alpha = self._bound.cross(self._theta, X, self._W), solve(self._factor)
+        return np.column_stack([cross.at(w) @ alpha for w in self._nodes(nodes).T])
+
+    def function(self, X: Array) -> tuple[Array, Array]:
+        """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1), by a fine rule."""
+        nodes, weights = latent_rule(len(self._W))
+        cross = self._bound.cross(self._theta, X, self._W)
+        average = np.zeros((X.shape[0], self._bound.n))
+        for w, weight in zip(nodes.T, weights, strict=True):
+            average += weight * cross.at(w)
+        between = self._bound.at_rows(self._theta, X, nodes)
+        variance = np.einsum("s,rst,t->r", weights, between, weights, optimize=True)
+        return gaussian_conditional(self._factor, average, variance)
+
+    def residual_variance(self, X: Array, nodes: Array) -> Array:
+        """E[Var(y | x, g)]: the variance of g over w, and sigma^2."""
+        mean, variance = self._given_latent(X, nodes)
+        centre, spread = self.function(X)
+        # E over g of (integral of g^2) - f^2. The nodes are a sample: never below the noise.
+        inside = np.mean((mean - centre[:, None]) ** 2 + variance, axis=1) - spread
+        return np.maximum(inside, 0.0) + self._noise_variance
+
+
+class ConditionedPlain(ConditionedCovariate):
+    """The same with the paper's kernel: eta^2 times one factor of x and one of w, and c^2."""
+
+    def __init__(self, model: LatentCovariate, state: CovariateState, noise: float) -> None:
+        super().__init__(model, state, noise)
+        self._w = state.w
+        self._constant = model._bound.kernel.constant**2  # type: ignore[attr-defined]
+        self._signal = float(np.exp(2.0 * self._theta[0]))
+        self._rho_square = float(np.exp(2.0 * self._theta[-1]))
+
+    def _x_part(self, X: Array) -> Array:
+        """eta^2 times the correlation due to x: (rows, n)."""
+        (place,) = self._bound.places
+        cases = self._bound.observed[0]
+        inner = place.leaf.inner_between(self._theta, X, cases, 1)
+        inner *= self._signal
+        return inner
+
+    def _by_latent(self, nodes: Array) -> Array:
+        """Correlation due to w, of each node with each case: (nodes, n)."""
+        return np.exp(-((nodes[:, None] - self._w) ** 2) / self._rho_square)
+
+    def _given_latent(self, X: Array, nodes: Array) -> tuple[Array, Array]:
+        x_part = self._x_part(X)
+        mean, variance = np.empty((2, X.shape[0], nodes.size))
+        for s, by_latent in enumerate(self._by_latent(nodes)):
+            cross = x_part * by_latent
+            cross += self._constant
+            mean[:, s], variance[:, s] = gaussian_conditional(
+                self._factor, cross, self._constant + self._signal
+            )
+        return mean, variance
+
+    def means(self, X: Array, nodes: Array) -> Array:
         """Means of y given w* = each node: a matrix product, because K is one of x and w."""
         alpha = solve(self._factor)
-        return self._x_part(X) @ (self._by_latent(nodes) * alpha).T + (
-            self._kernel.constant**2 * alpha.sum()
-        )
+        return self._x_part(X) @ (self._by_latent(nodes) * alpha).T + self._constant * alpha.sum()
 
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1).
@@ -399,14 +631,6 @@ class ConditionedCovariate:
         """
         r = self._rho_square
         by_latent = math.sqrt(r / (r + 2.0)) * np.exp(-(self._w**2) / (r + 2.0))
-        cross = self._x_part(X) * by_latent + self._kernel.constant**2
-        variance = self._kernel.constant**2 + self._signal * math.sqrt(r / (r + 4.0))
+        cross = self._x_part(X) * by_latent + self._constant
+        variance = self._constant + self._signal * math.sqrt(r / (r + 4.0))
         return gaussian_conditional(self._factor, cross, variance)
-
-    def residual_variance(self, X: Array, nodes: Array) -> Array:
-        """E[Var(y | x, g)]: the variance of g over w, and sigma^2."""
-        mean, variance = self._given_latent(X, nodes)
-        centre, spread = self.function(X)
-        # E over g of (integral of g^2) - f^2. The nodes are a sample: never below the noise.
-        inside = np.mean((mean - centre[:, None]) ** 2 + variance, axis=1) - spread
-        return np.maximum(inside, 0.0) + self._noise_variance

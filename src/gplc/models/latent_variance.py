@@ -5,21 +5,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from gplc import _check
 from gplc._compiled import variance_sweep
 from gplc._linalg import Factor, factor_of, inverse, multiply_lower, solve
-from gplc.kernels import SquaredExponential
+from gplc.kernels import Bound, Kernel, Touches
+from gplc.kernels.bound import Pieces
+from gplc.means import Mean
 from gplc.models.base import (
     Model,
     Part,
     Unknowns,
     Update,
     add_to_diagonal,
+    checked_kernel,
     draw_gaussian,
+    priors_of,
     weights_of_gradient,
 )
 from gplc.models.standard import gaussian_conditional, usable
+from gplc.priors import DEFAULTS, LogNormal
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.protocol import GaussianTarget, Info, Point
@@ -32,30 +38,71 @@ DRIFT = 1e-6
 
 
 class Link(NamedTuple):
-    """How a value z of the secondary process gives the SD of the noise."""
+    """How a value z of the secondary process gives the SD of the noise.
+
+    `log_weights` are those of the link's own hyperparameters, empty for most links.
+    """
 
     name: str
-    code: int  # for the compiled sweeps
-    variance: Callable[[Array], Array]
-    derivative: Callable[[Array], Array]  # of the variance
+    code: int | None  # for the compiled sweeps; None if they do not know it
+    variance: Callable[..., Array]  # of z and log_weights
+    derivative: Callable[..., Array]  # of the variance, by z
+    n_weights: int = 0
+    by_weights: Callable[..., Array] | None = None  # derivative by log_weights: (n_weights, n)
 
 
-def _exp_variance(z: Array) -> Array:
+def _exp_variance(z: Array, log_weights: Array | None = None) -> Array:
     return np.exp(np.minimum(2.0 * z, 700.0))
 
 
-def _exp_derivative(z: Array) -> Array:
+def _exp_derivative(z: Array, log_weights: Array | None = None) -> Array:
     return 2.0 * _exp_variance(z)
 
 
-def _square_derivative(z: Array) -> Array:
+def _square(z: Array, log_weights: Array | None = None) -> Array:
+    return np.square(z)
+
+
+def _square_derivative(z: Array, log_weights: Array | None = None) -> Array:
     return 2.0 * z
+
+
+# A learned link is sum_k a_k log(1 + exp(z - knot_k)), a_k > 0: smooth, positive and rising.
+KNOTS = np.array([-2.0, 0.0, 2.0])
+
+
+def _softplus_parts(z: Array, log_weights: Array) -> Array:
+    """a_k log(1 + exp(z - knot_k)), for each k along a new last axis."""
+    return np.exp(log_weights) * np.logaddexp(0.0, z[..., None] - KNOTS)
+
+
+def _softplus_variance(z: Array, log_weights: Array) -> Array:
+    return _softplus_parts(z, log_weights).sum(axis=-1) ** 2
+
+
+def _softplus_derivative(z: Array, log_weights: Array) -> Array:
+    sd = _softplus_parts(z, log_weights).sum(axis=-1)
+    slope = expit(z[..., None] - KNOTS) @ np.exp(log_weights)
+    return 2.0 * sd * slope
+
+
+def _softplus_by_weights(z: Array, log_weights: Array) -> Array:
+    parts = _softplus_parts(z, log_weights)
+    return 2.0 * parts.sum(axis=-1) * parts.T
 
 
 # Functions with names, not lambdas: a model can be pickled.
 LINKS: Mapping[str, Link] = {
     "log": Link("log", variance_sweep.LOG_LINK, _exp_variance, _exp_derivative),
-    "abs": Link("abs", variance_sweep.ABS_LINK, np.square, _square_derivative),
+    "abs": Link("abs", variance_sweep.ABS_LINK, _square, _square_derivative),
+    "learned": Link(
+        "learned",
+        None,
+        _softplus_variance,
+        _softplus_derivative,
+        len(KNOTS),
+        _softplus_by_weights,
+    ),
 }
 
 
@@ -64,8 +111,8 @@ class VarianceState(NamedTuple):
 
     theta: Array
     z: Array
-    y_correlation: Array
-    z_correlation: Array
+    y_correlation: Pieces
+    z_correlation: Pieces
     y_factor: Factor | None
     z_factor: Factor | None
     log_density: float
@@ -77,23 +124,29 @@ class VarianceState(NamedTuple):
 
 
 class LatentVariance(Model):
-    """y_i = f(x_i) + e_i,  e_i ~ N(0, SD_i^2),  SD_i = exp(z_i) or |z_i|,  z_i = r(x_i) + J_i.
+    """y_i = f(x_i) + e_i,  e_i ~ N(0, SD_i^2),  SD_i = exp(z_i) or |z_i|,  z_i = m + r(x_i) + J_i.
 
-    f and r are independent Gaussian processes with squared exponential covariances, J_i is
-    jitter of SD sigma_J. C_y = K_y + diag(SD^2), C_z = K_z + sigma_J^2 I.
+    f and r are independent Gaussian processes, J_i is jitter of SD sigma_J.
+    C_y = K_y + diag(SD^2), C_z = K_z + sigma_J^2 I.
 
-    theta = (theta_y, theta_z) = (log eta_y, log rho_y..., log eta_z, log rho_z...); `names` end in
-    ``_y`` and ``_z``. Besides its hyperparameters it has the parts ``z`` (the whole vector, with
-    its Gaussian prior) and ``z sites`` (sweeps over single values).
+    theta = (theta_y, theta_z), by default (log eta_y, log rho_y..., log eta_z, log rho_z...);
+    `names` end in ``_y`` and ``_z``. Besides its hyperparameters it has the parts ``z`` (the whole
+    vector, with its Gaussian prior) and ``z sites`` (sweeps over single values).
 
     Parameters
     ----------
-    X, y, kernel, priors
-        As in every model; `kernel` is that of f.
-    scale : {"log", "abs"}
-        z is the log SD of the noise, or the SD is abs(z).
-    kernel_z : SquaredExponential, optional
+    X, y, kernel, priors, mean
+        As in every model; `kernel` and `mean` are those of f.
+    scale : {"log", "abs", "learned"}
+        z is the log SD of the noise; or the SD is abs(z); or it is a rising function of z that
+        is learned, sum_k a_k log(1 + exp(z - knot_k)) with knots -2, 0 and 2 and hyperparameters
+        a_k, ``link_weight`` (in the spirit of Wilson and Ghahramani 2010). The last has no ``z
+        sites``.
+    kernel_z : Kernel, optional
         Covariance function of r; that of f by default.
+    mean_z : float
+        m, the centre of z. The level of z around it is not known if `kernel_z` has a constant, as
+        it has by default: then it is N(m, c^2), integrated out.
     jitter : float
         sigma_J, fixed.
 
@@ -113,38 +166,57 @@ class LatentVariance(Model):
         self,
         X: ArrayLike,
         y: ArrayLike,
-        kernel: SquaredExponential | None = None,
+        kernel: Kernel | None = None,
         priors: Mapping[str, Sequence[float]] | None = None,
+        mean: Mean = None,
         scale: str = "log",
-        kernel_z: SquaredExponential | None = None,
+        kernel_z: Kernel | None = None,
+        mean_z: float = 0.0,
         jitter: float = 1e-3,
     ) -> None:
         self.link = LINKS[_check.one_of("scale", scale, LINKS)]
         self.jitter = _check.number("jitter", jitter, above=0.0, advice="the paper has 0.001")
+        self.mean_z = _check.number("mean_z", mean_z, advice="0.0 is the paper's")
         self._given_kernel_z = kernel_z
-        super().__init__(X, y, kernel, priors)
+        super().__init__(X, y, kernel, priors, mean)
 
-    def _hyperparameter_names(self) -> tuple[str, ...]:
-        self.kernel_z = self.kernel if self._given_kernel_z is None else self._given_kernel_z
-        self._y_distances = self.kernel.distances(self.X)
-        self._z_distances = self.kernel_z.distances(self.X)
-        y_names = self.kernel.names(self.X.shape[1], "_y")
-        self._split = len(y_names)
-        return y_names + self.kernel_z.names(self.X.shape[1], "_z")
+    def _hyperparameters(self) -> dict[str, LogNormal]:
+        self.kernel_z = checked_kernel("kernel_z", self._given_kernel_z, self.kernel)
+        self._y_bound = self._bind_main(suffix="_y")
+        self._z_bound = self._bind(self.kernel_z, suffix="_z")
+        self._split = len(self._y_bound.names)
+        self._end = self._split + len(self._z_bound.names)
+        weights = {
+            f"link_weight[{k}]": DEFAULTS["link_weight"] for k in range(self.link.n_weights)
+        }
+        return priors_of(self._y_bound) | priors_of(self._z_bound) | weights
+
+    def _kernels(self) -> list[Bound]:
+        return [self._y_bound, self._z_bound]
 
     def _latent_parts(self) -> dict[str, Part]:
-        return {
-            "z": self._latent_part,
-            "z sites": lambda state: (
+        parts: dict[str, Part] = {"z": self._latent_part}
+        if self.link.code is not None:
+            parts["z sites"] = lambda state: (
                 Point(state.z, state.log_density, state),
                 VarianceSweep(self, state),
-            ),
-        }
+            )
+        return parts
 
     @property
     def n_latent(self) -> int:
         """One z per case."""
         return self.n
+
+    def _of_y(self, theta: Array) -> Array:
+        return theta[: self._split]
+
+    def _of_z(self, theta: Array) -> Array:
+        return theta[self._split : self._end]
+
+    def noise_variance(self, theta: Array, z: Array) -> Array:
+        """SD^2 at values of z."""
+        return self.link.variance(z, theta[self._end :])
 
     def state(self, unknowns: Unknowns) -> VarianceState:
         """The state at theta and z, computed from nothing."""
@@ -159,28 +231,29 @@ class LatentVariance(Model):
             self._z_factor(theta, z, z_correlation),
         )
 
-    def _y_correlation(self, theta: Array) -> Array:
+    def _y_correlation(self, theta: Array) -> Pieces:
         self.ledger["C_y"] += 1
-        return self.kernel.correlation(theta[: self._split], self._y_distances)
+        return self._y_bound.pieces(self._of_y(theta))
 
-    def _z_correlation(self, theta: Array) -> Array:
+    def _z_correlation(self, theta: Array) -> Pieces:
         self.ledger["C_z"] += 1
-        return self.kernel_z.correlation(theta[self._split :], self._z_distances)
+        return self._z_bound.pieces(self._of_z(theta))
 
-    def _y_factor(self, theta: Array, z: Array, correlation: Array) -> Factor | None:
-        matrix = self.kernel.scale(theta[: self._split], correlation)
-        return self._factorise(add_to_diagonal(matrix, self.link.variance(z)), self.y, "C_y")
+    def _y_factor(self, theta: Array, z: Array, correlation: Pieces) -> Factor | None:
+        matrix = self._y_bound.matrix(self._of_y(theta), correlation)
+        add_to_diagonal(matrix, self.noise_variance(theta, z))
+        return self._factorise(matrix, self.y, "C_y")
 
-    def _z_factor(self, theta: Array, z: Array, correlation: Array) -> Factor | None:
-        matrix = self.kernel_z.scale(theta[self._split :], correlation)
-        return self._factorise(add_to_diagonal(matrix, self.jitter**2), z, "C_z")
+    def _z_factor(self, theta: Array, z: Array, correlation: Pieces) -> Factor | None:
+        matrix = self._z_bound.matrix(self._of_z(theta), correlation)
+        return self._factorise(add_to_diagonal(matrix, self.jitter**2), z - self.mean_z, "C_z")
 
     def _state(
         self,
         theta: Array,
         z: Array,
-        y_correlation: Array,
-        z_correlation: Array,
+        y_correlation: Pieces,
+        z_correlation: Pieces,
         y_factor: Factor | None,
         z_factor: Factor | None,
     ) -> VarianceState:
@@ -193,38 +266,43 @@ class LatentVariance(Model):
         self, state: VarianceState, index: int, theta: Array
     ) -> VarianceState:
         _, z, y_correlation, z_correlation, y_factor, z_factor, _ = state
+        of_z = index - self._split
         if index < self._split:
-            if index > 0:
-                y_correlation = self._y_correlation(theta)
-            y_factor = self._y_factor(theta, z, y_correlation)
-        else:
-            if index > self._split:
-                z_correlation = self._z_correlation(theta)
+            if self._y_bound.touches(index) is not Touches.SCALE:
+                self.ledger["C_y"] += 1
+                y_correlation = self._y_bound.changed(index, self._of_y(theta), y_correlation)
+        elif index < self._end:
+            if self._z_bound.touches(of_z) is not Touches.SCALE:
+                self.ledger["C_z"] += 1
+                z_correlation = self._z_bound.changed(of_z, self._of_z(theta), z_correlation)
             z_factor = self._z_factor(theta, z, z_correlation)
+        if not self._split <= index < self._end:
+            y_factor = self._y_factor(theta, z, y_correlation)
         return self._state(theta, z, y_correlation, z_correlation, y_factor, z_factor)
 
     def _latent_part(self, state: VarianceState) -> tuple[Point, GaussianTarget]:
-        """z, with its prior N(0, C_z) and the likelihood N(y | 0, C_y(z))."""
+        """The centred z, z - m, with its prior N(0, C_z) and the likelihood N(y | 0, C_y(z))."""
         theta, z_factor = state.theta, state.z_factor
         if z_factor is None:
             # Without C_z there is no prior to move under; theta_z has to move first.
             nowhere = GaussianTarget(lambda u: u, lambda z: Point(z, -np.inf))
             return Point(state.z, -np.inf, state), nowhere
 
-        def evaluate(z: Array) -> Point:
+        def evaluate(centred: Array) -> Point:
+            z = centred + self.mean_z
             y_factor = self._y_factor(theta, z, state.y_correlation)
             # The density of z itself does not enter; it is computed once z is settled.
             moved = state._replace(z=z, y_factor=y_factor, log_density=np.nan)
-            return Point(z, -np.inf if y_factor is None else y_factor.log_density, moved)
+            return Point(centred, -np.inf if y_factor is None else y_factor.log_density, moved)
 
         now = -np.inf if state.y_factor is None else state.y_factor.log_density
         target = GaussianTarget(lambda u: multiply_lower(z_factor, u), evaluate)
-        return Point(state.z, now, state), target
+        return Point(state.z - self.mean_z, now, state), target
 
     def _settled(self, state: VarianceState) -> VarianceState:
         if not np.isnan(state.log_density):
             return state
-        z_factor = factor_of(usable(state.z_factor).upper, state.z)
+        z_factor = factor_of(usable(state.z_factor).upper, state.z - self.mean_z)
         return self._state(*state[:-2], z_factor)
 
     def gradient(self, unknowns: Unknowns) -> Unknowns:
@@ -236,29 +314,32 @@ class LatentVariance(Model):
         y_weights = weights_of_gradient(solve(state.y_factor), inverse(state.y_factor))
         pull = solve(state.z_factor)
         z_weights = weights_of_gradient(pull, inverse(state.z_factor))
-        by_theta = np.concatenate(
-            [
-                self.kernel.gradient(
-                    theta[: self._split], self._y_distances, state.y_correlation, y_weights
-                ),
-                self.kernel_z.gradient(
-                    theta[self._split :], self._z_distances, state.z_correlation, z_weights
-                ),
-            ]
+        by_y, _ = self._y_bound.gradient(self._of_y(theta), state.y_correlation, None, y_weights)
+        by_theta_z, _ = self._z_bound.gradient(
+            self._of_z(theta), state.z_correlation, None, z_weights
         )
-        by_z = np.diagonal(y_weights) * self.link.derivative(z) - pull
+        on_diagonal, log_weights = np.diagonal(y_weights), theta[self._end :]
+        by_weights = np.empty(0)
+        if self.link.by_weights is not None:
+            by_weights = self.link.by_weights(z, log_weights) @ on_diagonal
+        by_z = on_diagonal * self.link.derivative(z, log_weights) - pull
+        by_theta = np.concatenate([by_y, by_theta_z, by_weights])
         return Unknowns(by_theta + self.priors.gradient(theta), by_z)
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
-        """Z ~ N(0, C_z)."""
-        matrix = self.kernel_z.scale(theta[self._split :], self._z_correlation(theta))
-        return draw_gaussian(rng, add_to_diagonal(matrix, self.jitter**2))
+        """Z ~ N(m, C_z)."""
+        matrix = self._z_bound.matrix(self._of_z(theta), self._z_correlation(theta))
+        return self.mean_z + draw_gaussian(rng, add_to_diagonal(matrix, self.jitter**2))
+
+    def prior_mean(self) -> Unknowns:
+        """Log hyperparameters at their prior means, z at its centre."""
+        return Unknowns(self.priors.means.copy(), np.full(self.n, self.mean_z))
 
     def covariance(self, unknowns: Unknowns) -> Array:
         """C_y = K_y + diag(SD^2)."""
         theta, z = unknowns
-        matrix = self.kernel.scale(theta[: self._split], self._y_correlation(theta))
-        return add_to_diagonal(matrix, self.link.variance(z))
+        matrix = self._y_bound.matrix(self._of_y(theta), self._y_correlation(theta))
+        return add_to_diagonal(matrix, self.noise_variance(theta, z))
 
     def condition(self, unknowns: Unknowns) -> "ConditionedVariance":
         """Fix theta and z, for prediction."""
@@ -288,12 +369,21 @@ class LatentVariance(Model):
             scheme += [update, Update("z", sampler)]
         return scheme
 
+    def _check_sites(self, scheme: str) -> None:
+        if self.link.code is None:
+            raise ValueError(
+                f"scheme {scheme!r} updates single values of z, which "
+                f"scale={self.link.name!r} does not offer; use 'default', 'elliptical' or 'paper'"
+            )
+
     def metropolis_scheme(self) -> list[Update]:
         """Baseline of the paper: Metropolis for hyperparameters and one z_i at a time."""
+        self._check_sites("metropolis")
         return [*self._by_hyperparameters(), Update("z sites", MetropolisSweep())]
 
     def slice_scheme(self, width: float = 1.0) -> list[Update]:
         """Baseline of the paper: Metropolis for hyperparameters, slice for one z_i at a time."""
+        self._check_sites("slice")
         return [*self._by_hyperparameters(), Update("z sites", SliceSweep(width))]
 
     schemes = {  # noqa: RUF012
@@ -366,21 +456,20 @@ class ConditionedVariance:
 
     def __init__(self, model: LatentVariance, state: VarianceState) -> None:
         self._model = model
-        self._theta_y = state.theta[: model._split]
-        self._theta_z = state.theta[model._split :]
+        self._theta = state.theta
         self._y_factor = usable(state.y_factor)
         self._z_factor = usable(state.z_factor)
 
     def _noise_variance(self, X: Array, nodes: Array) -> Array:
         """SD(z*)^2 with z* = its mean given z + its SD times each node: (rows, nodes)."""
-        kernel = self._model.kernel_z
+        model = self._model
+        bound, theta = model._z_bound, model._of_z(self._theta)
         mean, variance = gaussian_conditional(
-            self._z_factor,
-            kernel.matrix(self._theta_z, X, self._model.X),
-            kernel.variance(self._theta_z),
+            self._z_factor, bound.cross(theta, X).at(), bound.variance(theta, X)
         )
-        sd = np.sqrt(variance + self._model.jitter**2)
-        return self._model.link.variance(mean[:, None] + sd[:, None] * nodes)
+        sd = np.sqrt(variance + model.jitter**2)
+        z = model.mean_z + mean[:, None] + sd[:, None] * nodes
+        return model.noise_variance(self._theta, z)
 
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """Means and SDs of y given each z*."""
@@ -390,17 +479,16 @@ class ConditionedVariance:
 
     def means(self, X: Array, nodes: Array) -> Array:
         """The mean of f(x), whatever the node."""
-        cross = self._model.kernel.matrix(self._theta_y, X, self._model.X)
+        cross = self._cross(X)
         return np.repeat((cross @ solve(self._y_factor))[:, None], nodes.size, axis=1)
+
+    def _cross(self, X: Array) -> Array:
+        return self._model._y_bound.cross(self._model._of_y(self._theta), X).at()
 
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x)."""
-        kernel = self._model.kernel
-        return gaussian_conditional(
-            self._y_factor,
-            kernel.matrix(self._theta_y, X, self._model.X),
-            kernel.variance(self._theta_y),
-        )
+        variance = self._model._y_bound.variance(self._model._of_y(self._theta), X)
+        return gaussian_conditional(self._y_factor, self._cross(X), variance)
 
     def residual_variance(self, X: Array, nodes: Array) -> Array:
         """The mean of SD(z*)^2 over the nodes."""

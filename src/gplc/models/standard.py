@@ -6,24 +6,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gplc._linalg import Factor, inverse, solve, solve_lower
-from gplc.kernels import SquaredExponential
+from gplc.kernels import Bound, Touches
+from gplc.kernels.bound import Pieces
 from gplc.models.base import (
     Model,
     Unknowns,
     Update,
     add_to_diagonal,
+    priors_of,
     weights_of_gradient,
 )
+from gplc.priors import DEFAULTS, LogNormal
 from gplc.samplers.slice import Slice
 
 Array = NDArray[np.float64]
 
 
 class StandardState(NamedTuple):
-    """theta, with the correlation matrix and the factor of C."""
+    """theta, with correlation matrices and the factor of C."""
 
     theta: Array
-    correlation: Array
+    correlation: Pieces
     factor: Factor | None
     log_density: float
 
@@ -36,8 +39,9 @@ class StandardState(NamedTuple):
 class Standard(Model):
     """y_i = f(x_i) + e_i,  f ~ GP(0, K),  e_i ~ N(0, sigma^2).
 
-    theta = (log eta, log rho_1, ..., log rho_p, log sigma), `names` = ``signal_sd``,
-    ``length_scale`` (with an index if ARD), ``noise_sd``.
+    theta = (theta of the kernel, log sigma). With the default kernel that is (log eta, log rho_1,
+    ..., log rho_p, log sigma), `names` = ``signal_sd``, ``length_scale`` (with an index if ARD),
+    ``noise_sd``.
 
     Examples
     --------
@@ -56,20 +60,23 @@ class Standard(Model):
         """None."""
         return 0
 
-    def _hyperparameter_names(self) -> tuple[str, ...]:
-        self._distances = self.kernel.distances(self.X)
-        return (*self.kernel.names(self.X.shape[1]), "noise_sd")
+    def _hyperparameters(self) -> dict[str, LogNormal]:
+        self._bound = self._bind_main()
+        return priors_of(self._bound) | {"noise_sd": DEFAULTS["noise_sd"]}
+
+    def _kernels(self) -> list[Bound]:
+        return [self._bound]
 
     def state(self, unknowns: Unknowns) -> StandardState:
         """The state at theta, computed from nothing."""
         return self._state(unknowns.theta, self._correlation(unknowns.theta))
 
-    def _correlation(self, theta: Array) -> Array:
+    def _correlation(self, theta: Array) -> Pieces:
         self.ledger["C"] += 1
-        return self.kernel.correlation(theta[:-1], self._distances)
+        return self._bound.pieces(theta[:-1])
 
-    def _state(self, theta: Array, correlation: Array) -> StandardState:
-        matrix = self.kernel.scale(theta[:-1], correlation)
+    def _state(self, theta: Array, correlation: Pieces) -> StandardState:
+        matrix = self._bound.matrix(theta[:-1], correlation)
         factor = self._factorise(add_to_diagonal(matrix, np.exp(2.0 * theta[-1])), self.y, "C")
         if factor is None:
             return StandardState(theta, correlation, None, -np.inf)
@@ -79,10 +86,11 @@ class Standard(Model):
     def _with_hyperparameter(
         self, state: StandardState, index: int, theta: Array
     ) -> StandardState:
-        is_length_scale = 0 < index < theta.size - 1
-        return self._state(
-            theta, self._correlation(theta) if is_length_scale else state.correlation
-        )
+        correlation = state.correlation
+        if index < theta.size - 1 and self._bound.touches(index) is not Touches.SCALE:
+            self.ledger["C"] += 1
+            correlation = self._bound.changed(index, theta[:-1], correlation)
+        return self._state(theta, correlation)
 
     def gradient(self, unknowns: Unknowns) -> Unknowns:
         """Gradient with respect to theta."""
@@ -91,7 +99,7 @@ class Standard(Model):
         if state.factor is None:
             return Unknowns(np.full(theta.size, np.nan), np.empty(0))
         weights = weights_of_gradient(solve(state.factor), inverse(state.factor))
-        by_kernel = self.kernel.gradient(theta[:-1], self._distances, state.correlation, weights)
+        by_kernel, _ = self._bound.gradient(theta[:-1], state.correlation, None, weights)
         by_noise = 2.0 * np.exp(2.0 * theta[-1]) * np.trace(weights)
         return Unknowns(np.append(by_kernel, by_noise) + self.priors.gradient(theta), np.empty(0))
 
@@ -102,7 +110,7 @@ class Standard(Model):
     def covariance(self, unknowns: Unknowns) -> Array:
         """K(x_i, x_j) + sigma^2 [i = j]."""
         theta = unknowns.theta
-        matrix = self.kernel.scale(theta[:-1], self._correlation(theta))
+        matrix = self._bound.matrix(theta[:-1], self._correlation(theta))
         return add_to_diagonal(matrix, np.exp(2.0 * theta[-1]))
 
     def condition(self, unknowns: Unknowns) -> "ConditionedStandard":
@@ -120,9 +128,8 @@ class ConditionedStandard:
     """Prediction for one draw of theta."""
 
     def __init__(self, model: Standard, state: StandardState) -> None:
-        self._kernel: SquaredExponential = model.kernel
-        self._X = model.X
-        self._theta = state.theta
+        self._bound = model._bound
+        self._theta = state.theta[:-1]
         self._factor = usable(state.factor)
         self._noise_variance = float(np.exp(2.0 * state.theta[-1]))
 
@@ -133,13 +140,13 @@ class ConditionedStandard:
 
     def means(self, X: Array, nodes: Array) -> Array:
         """K' C^-1 y alone."""
-        cross = self._kernel.matrix(self._theta[:-1], X, self._X)
+        cross = self._bound.cross(self._theta, X).at()
         return (cross @ solve(self._factor))[:, None]
 
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x)."""
-        cross = self._kernel.matrix(self._theta[:-1], X, self._X)
-        return gaussian_conditional(self._factor, cross, self._kernel.variance(self._theta[:-1]))
+        cross = self._bound.cross(self._theta, X).at()
+        return gaussian_conditional(self._factor, cross, self._bound.variance(self._theta, X))
 
     def residual_variance(self, X: Array, nodes: Array) -> Array:
         """sigma^2."""
@@ -157,7 +164,9 @@ def usable(factor: Factor | None) -> Factor:
     return factor
 
 
-def gaussian_conditional(factor: Factor, cross: Array, variance: float) -> tuple[Array, Array]:
+def gaussian_conditional(
+    factor: Factor, cross: Array, variance: float | Array
+) -> tuple[Array, Array]:
     """K' C^-1 y and v - k' C^-1 k for each row k of `cross` (overwritten)."""
     solved = solve_lower(factor, cross.T, overwrite=True).T
     # Rounding can take the difference below zero where x is close to a case with little noise.

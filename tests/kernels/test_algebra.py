@@ -1,0 +1,410 @@
+"""Covariance functions: what holds for all of them, and what each of them is."""
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import sklearn.gaussian_process.kernels as sk
+from hypothesis import assume, given, settings
+
+from gplc._compiled import covariate_sweep
+from gplc.kernels import (
+    KERNELS,
+    Bound,
+    Constant,
+    Leaf,
+    Linear,
+    Matern32,
+    Matern52,
+    Periodic,
+    Product,
+    RationalQuadratic,
+    SquaredExponential,
+    Sum,
+    Touches,
+    from_record,
+    to_record,
+)
+from gplc.priors import DEFAULTS, LogNormal
+from tests.kernels.strategies import N_OBSERVED, Cauchy, Laplace, cases
+
+few = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def whole(bound, X, W, theta):
+    """The matrix by the shortest way."""
+    A = np.hstack([X, W.T])
+    return bound.kernel.matrix(theta, A, A, len(W))
+
+
+# What holds for all.
+
+
+@few
+@given(cases())
+def test_symmetric_and_positive_semi_definite(case):
+    matrix = whole(*case)
+    scale = np.abs(matrix).max()
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-13 * scale)
+    assert np.linalg.eigvalsh(matrix)[0] >= -1e-10 * max(scale, 1e-300) * len(matrix)
+
+
+@few
+@given(cases())
+def test_bound_to_its_inputs_it_is_the_same_matrix(case):
+    bound, X, W, theta = case
+    expected = whole(*case)
+    pieces = bound.pieces(theta, W)
+    np.testing.assert_allclose(bound.matrix(theta, pieces), expected, rtol=1e-12, atol=1e-14)
+    entries = bound.at_rows(theta, X, W)
+    for row, x in enumerate(X):
+        A = np.hstack([np.tile(x, (len(X), 1)), W.T])
+        np.testing.assert_allclose(
+            entries[row if len(entries) > 1 else 0],
+            bound.kernel.matrix(theta, A, A, len(W)),
+            rtol=1e-11,
+            atol=1e-13,
+        )
+    new, node = X[::-1] + 0.3, np.arange(len(W)) - 0.4
+    A = np.hstack([new, np.tile(node, (len(new), 1))])
+    np.testing.assert_allclose(
+        bound.cross(theta, new, W).at(node),
+        bound.kernel.matrix(theta, A, np.hstack([X, W.T]), len(W)),
+        rtol=1e-11,
+        atol=1e-13,
+    )
+    np.testing.assert_allclose(
+        bound.variance(theta, new, node),
+        np.diagonal(bound.kernel.matrix(theta, A, A, len(W))),
+        rtol=1e-11,
+        atol=1e-13,
+    )
+
+
+def assert_same_pieces(left, right):
+    for mine, theirs in zip(left.units, right.units, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-14)
+
+
+@few
+@given(cases())
+def test_a_change_computes_what_it_touches_and_no_less(case):
+    bound, _, W, theta = case
+    pieces = bound.pieces(theta, W)
+    for index in range(len(theta)):
+        other = theta.copy()
+        other[index] += 0.4
+        changed = bound.changed(index, other, pieces, W)
+        assert_same_pieces(changed, bound.pieces(other, W))
+        if bound.touches(index) is Touches.SCALE:
+            assert changed is pieces
+    shifted = W + np.linspace(0.0, 1.0, W.shape[1])
+    assert_same_pieces(bound.moved(theta, pieces, shifted), bound.pieces(theta, shifted))
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(cases(smooth=True))
+def test_gradient_agrees_with_finite_differences(case):
+    bound, _, W, theta = case
+    n, step = bound.n, 1e-5
+    weights = np.random.default_rng(1).normal(size=(n, n))
+    weights += weights.T
+
+    def total(theta, W):
+        return np.sum(weights * bound.matrix(theta, bound.pieces(theta, W)))
+
+    scale = np.sum(np.abs(weights * bound.matrix(theta, bound.pieces(theta, W)))) + 1.0
+    by_theta, by_latent = bound.gradient(theta, bound.pieces(theta, W), W, weights)
+    for k in range(theta.size):
+        move = step * (np.arange(theta.size) == k)
+        difference = (total(theta + move, W) - total(theta - move, W)) / (2.0 * step)
+        assert by_theta[k] == pytest.approx(difference, rel=2e-5, abs=1e-7 * scale), k
+    for place in np.ndindex(W.shape):
+        move = np.zeros(W.shape)
+        move[place] = step
+        difference = (total(theta, W + move) - total(theta, W - move)) / (2.0 * step)
+        # Cauchy's own gradient is a difference too.
+        assert by_latent[place] == pytest.approx(difference, rel=2e-5, abs=1e-6 * scale), place
+
+
+@few
+@given(cases(n_latent=1), cases(n_latent=1))
+def test_sums_and_products_are_those_of_the_matrices(one, two):
+    (first, X, W, theta_1), (second, _, _, theta_2) = one, two
+    A = np.hstack([X, W.T])
+    left = first.kernel.matrix(theta_1, A, A, 1)
+    right = second.kernel.matrix(theta_2, A, A, 1)
+    theta = np.concatenate([theta_1, theta_2])
+    added, multiplied = first.kernel + second.kernel, first.kernel * second.kernel
+    np.testing.assert_allclose(added.matrix(theta, A, A, 1), left + right, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        multiplied.matrix(theta, A, A, 1), left * right, rtol=1e-12, atol=1e-14
+    )
+    names = added.names(N_OBSERVED, n_latent=1)
+    assert len(set(names)) == len(names) == theta.size
+
+
+@few
+@given(cases(n_latent=2, own=False))
+def test_program_of_the_sweep_is_the_matrix(case):
+    """Column by column, for values of w that are not those of the state."""
+    bound, X, W, theta = case
+    rng = np.random.default_rng(2)
+    for column in range(len(W)):
+        assume(bound.sees(column))
+        pieces = bound.pieces(theta, W)
+        program = bound.program(theta, pieces, W, column)
+        other, values = W.copy(), rng.normal(size=3)
+        for i in range(bound.n):
+            rows = np.empty((3, bound.n))
+            covariate_sweep._covariances(
+                rows,
+                values,
+                program.free[i],
+                np.ascontiguousarray(program.amplitudes[:, i]),
+                np.ascontiguousarray(program.offsets[:, i]),
+                W[column],
+                program.codes,
+                program.numbers,
+                np.empty(bound.n),
+            )
+            for value, row in zip(values, rows, strict=True):
+                other[:] = W
+                other[column, i] = value
+                expected = whole(bound, X, other, theta)[i]
+                away = np.arange(bound.n) != i
+                np.testing.assert_allclose(row[away], expected[away], rtol=1e-10, atol=1e-12)
+                own = covariate_sweep._own_variance(
+                    i, value, program.free, program.amplitudes, program.codes, program.numbers
+                )
+                assert own == pytest.approx(expected[i], rel=1e-10, abs=1e-12)
+
+
+@few
+@given(cases())
+def test_to_json_and_back(case):
+    kernel = case[0].kernel
+    text = json.dumps(to_record(kernel))
+    assert from_record(json.loads(text), [Cauchy, Laplace]) == kernel
+
+
+@few
+@given(cases(n_latent=1, own=False))
+def test_its_text_makes_it_again(case):
+    kernel = case[0].kernel
+    assert eval(repr(kernel), dict(KERNELS)) == kernel
+
+
+# What each is: scikit-learn's kernels of the same form.
+
+A = np.random.default_rng(3).normal(size=(7, 2))
+B = np.random.default_rng(4).normal(size=(5, 2))
+ONE_A, ONE_B = A[:, :1], B[:, :1]
+ROOT = np.sqrt(2.0)
+SAME = {
+    "squared exponential": (
+        SquaredExponential(constant=0.5),
+        np.log([1.3, 0.6, 2.0]),
+        0.25 + 1.69 * sk.RBF([0.6 / ROOT, 2.0 / ROOT]),
+        (A, B),
+    ),
+    "isotropic": (
+        SquaredExponential(ard=False, constant=0.0, sd=1.0),
+        np.log([0.6]),
+        sk.RBF(0.6 / ROOT),
+        (A, B),
+    ),
+    "matern 3/2": (
+        Matern32(),
+        np.log([1.3, 0.6, 2.0]),
+        1.69 * sk.Matern([0.6, 2.0], nu=1.5),
+        (A, B),
+    ),
+    "matern 5/2": (
+        Matern52(),
+        np.log([1.3, 0.6, 2.0]),
+        1.69 * sk.Matern([0.6, 2.0], nu=2.5),
+        (A, B),
+    ),
+    "rational quadratic": (
+        RationalQuadratic(ard=False),
+        np.log([1.3, 0.6, 0.7]),
+        1.69 * sk.RationalQuadratic(0.6 / ROOT, alpha=0.7),
+        (A, B),
+    ),
+    "periodic": (
+        Periodic(),
+        np.log([1.3, 0.6, 1.7]),
+        1.69 * sk.ExpSineSquared(0.6 / ROOT, periodicity=1.7),
+        (ONE_A, ONE_B),
+    ),
+    "linear": (Linear(ard=False), np.log([1.3]), 1.69 * sk.DotProduct(sigma_0=0.0), (A, B)),
+    "line with intercept": (
+        Constant(0.4) + Linear(sd=1.0),
+        np.empty(0),
+        sk.DotProduct(sigma_0=0.4),
+        (A, B),
+    ),
+    "sum and product": (
+        (SquaredExponential(constant=0.0) + Constant()) * Matern32(sd=1.0),
+        np.log([1.3, 0.6, 2.0, 0.8, 0.5, 0.9]),
+        (1.69 * sk.RBF([0.6 / ROOT, 2.0 / ROOT]) + 0.64) * sk.Matern([0.5, 0.9], nu=1.5),
+        (A, B),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_scikit_learn_has_the_same_matrix(name):
+    kernel, theta, theirs, (a, b) = SAME[name]
+    np.testing.assert_allclose(kernel.matrix(theta, a, b), theirs(a, b), rtol=1e-12, atol=1e-14)
+
+
+def test_a_wrong_convention_is_caught():
+    kernel, theta, _, (a, b) = SAME["squared exponential"]
+    wrong = 0.25 + 1.69 * sk.RBF([0.6, 2.0])
+    assert np.abs(kernel.matrix(theta, a, b) - wrong(a, b)).max() > 0.01
+
+
+def test_every_kernel_of_the_package_is_compared():
+    used = {type(leaf).__name__ for kernel, *_ in SAME.values() for leaf in kernel.leaves}
+    assert used == set(KERNELS)
+
+
+# Names, inputs and words.
+
+
+def test_names_follow_the_inputs():
+    kernel = SquaredExponential() + Linear().on(0, "w") * Matern32(ard=False).on("x")
+    assert kernel.names(3, n_latent=1) == (
+        "signal_sd",
+        "length_scale[0]",
+        "length_scale[1]",
+        "length_scale[2]",
+        "latent_length_scale",
+        "slope_sd",
+        "latent_slope_sd",
+        "k3.signal_sd",
+        "k3.length_scale",
+    )
+    assert SquaredExponential().on(0, 2, "w1").names(3, "_y", 2) == (
+        "signal_sd_y",
+        "length_scale_y[0]",
+        "length_scale_y[2]",
+        "latent_length_scale_y[1]",
+    )
+    assert Periodic().named("season").names(1) == (
+        "season.signal_sd",
+        "season.length_scale",
+        "season.period",
+    )
+
+
+def test_every_hyperparameter_has_the_prior_of_its_kind():
+    kernel = sum((cls() for cls in KERNELS.values()), Constant(1.0))
+    bound = Bound(kernel, np.zeros((2, 2)), 1)
+    assert {each.prior for each in bound.hyperparameters} <= set(DEFAULTS.values())
+
+
+def test_numbers_stand_for_constants():
+    assert 4.0 + Matern32() == Sum((Constant(2.0), Matern32()))
+    assert Matern32() * 4.0 == Product((Matern32(), Constant(2.0)))
+    with pytest.raises(ValueError, match=r"must be a finite number at least 0.0, got -1"):
+        Matern32() + -1
+    with pytest.raises(ValueError, match=r"got 'rbf'"):
+        Matern32() + "rbf"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Constant(-1.0), "sd must be"),
+        (lambda: Linear(sd=np.nan), "sd must be"),
+        (lambda: RationalQuadratic(shape=0.0), "shape must be"),
+        (lambda: Periodic(period=-1.0), "period must be"),
+        (lambda: SquaredExponential(ard="yes"), "ard must be True or False"),
+        (lambda: Matern32().on("z").names(1), "'x', 'w'.*got 'z'"),
+        (lambda: Matern32().on(2).names(2), "there are 2 columns of X"),
+        (lambda: Matern32().on(0, 0).names(2), "at most once"),
+        (lambda: Matern32().on("w").names(2), "no latent covariate"),
+        (lambda: Matern32().on("w1").names(2, n_latent=1), "there are 1 columns of w"),
+    ],
+)
+def test_bad_settings_are_errors_that_say_so(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+# Kernels of the user's.
+
+
+def test_a_kernel_without_its_formula_says_what_is_missing():
+    @dataclass(frozen=True)
+    class Empty(Leaf):
+        pass
+
+    with pytest.raises(NotImplementedError, match="hyperparameters"):
+        Empty().names(1)
+
+    @dataclass(frozen=True)
+    class NoFormula(Leaf):
+        def hyperparameters(self, n_columns):
+            return {}
+
+    with pytest.raises(NotImplementedError, match="evaluate"):
+        NoFormula().matrix(np.empty(0), A, B)
+
+
+def test_a_kernel_in_a_file_needs_its_class():
+    with pytest.raises(ValueError, match=r"kernel 'Laplace' .*kernels=\[Laplace\]"):
+        from_record(to_record(Laplace()))
+
+    @dataclass(frozen=True)
+    class WithArray(Leaf):
+        centres: object = None
+
+    with pytest.raises(ValueError, match="WithArray cannot be written to a file: its centres"):
+        to_record(WithArray(np.zeros(2)))
+
+
+@dataclass(frozen=True)
+class Negative(Leaf):
+    """Not a covariance: cos(x - x') - 1/2."""
+
+    def hyperparameters(self, n_columns):
+        return {"frequency": LogNormal(0.0, 1.0)}
+
+    def evaluate(self, theta, A, B):
+        return np.cos(np.exp(theta[0]) * (A[:, :1] - B[:, :1].T)) - 0.5
+
+
+@dataclass(frozen=True)
+class OneSided(Negative):
+    def evaluate(self, theta, A, B):
+        return np.exp(-np.exp(theta[0]) * np.maximum(A[:, :1] - B[:, :1].T, 0.0))
+
+
+@dataclass(frozen=True)
+class Undefined(Negative):
+    def evaluate(self, theta, A, B):
+        with np.errstate(all="ignore"):
+            return np.log(A[:, :1] - B[:, :1].T)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (Negative(), "not positive semi-definite: at {'frequency'"),
+        (Constant(0.1) + Negative(), "not positive semi-definite"),
+        (OneSided(), "not symmetric"),
+        (Undefined(), "not finite"),
+    ],
+)
+def test_what_is_no_covariance_is_refused(kernel, message):
+    bound = Bound(kernel, A)
+    prior = [each.prior for each in bound.hyperparameters]
+    means, sds = np.transpose(prior)
+    with pytest.raises(ValueError, match=message):
+        bound.check(A, means, sds)
+    Bound(Laplace() * Cauchy(), A).check(A, np.zeros(3), np.ones(3))
