@@ -1,8 +1,8 @@
 """Files that are whole or refused: written atomically, and netCDF with a digest at the end.
 
-A fit or a checkpoint is netCDF-4 as any reader takes it, followed by a short trailer with the SHA-256 of all that
-goes before. The trailer is checked before the netCDF library sees a byte: a file that was
-cut, changed or never ours is refused in one sentence. Nothing is ever unpickled.
+A fit or a checkpoint is netCDF-4 as any reader takes it, followed by a short trailer with the
+SHA-256 of all that goes before. The trailer is checked before the netCDF library sees a byte: a
+file that was cut, changed or never ours is refused in one sentence. Nothing is ever unpickled.
 """
 
 import hashlib
