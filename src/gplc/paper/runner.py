@@ -3,7 +3,25 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from gplc.paper.experiments import fits, races
+from gplc.paper.jobs import Job, Store, run_all
+from gplc.paper.settings import CHOSEN, FULL, QUICK, VARIANTS, Settings
+
 PARTS = ("performance", "samplers", "operations", "illustrations", "sensitivity")
+
+
+def _jobs(part: str, settings: Settings) -> list[Job]:
+    """The jobs a part needs; a part that computes next to nothing has none."""
+    if part == "performance":
+        return list(fits(settings, CHOSEN, settings.sets).values())
+    if part == "samplers":
+        return list(races(settings).values())
+    if part == "sensitivity":
+        sets = min(settings.sets, settings.sensitivity_sets)
+        return [
+            job for variant in VARIANTS.values() for job in fits(settings, variant, sets).values()
+        ]
+    return []
 
 
 def reproduce(
@@ -36,4 +54,12 @@ def reproduce(
     Path
         The page, ``index.html`` in `out`.
     """
-    raise NotImplementedError
+    out = Path(out)
+    settings = (QUICK if quick else FULL).changed(seed=seed)
+    if sets is not None:
+        settings = settings.changed(sets=sets)
+    parts = PARTS[:-1] if only is None else only
+    (out / "jobs").mkdir(parents=True, exist_ok=True)
+    store = Store(out / "jobs")
+    run_all(store, [job for part in parts for job in _jobs(part, settings)], jobs or -1)
+    return out / "index.html"

@@ -80,15 +80,38 @@ class Beliefs:
         return MODELS[key](X, y, kernel=kernel, priors=self.priors(key, dataset))
 
 
-# Ways to hold other beliefs, each twice or half of what the paper leaves open.
-VARIANTS: Mapping[str, Beliefs] = {
-    "as chosen": Beliefs(),
-    "prior medians doubled": Beliefs(median=2.0),
-    "prior medians halved": Beliefs(median=0.5),
-    "prior SDs doubled": Beliefs(spread=2.0),
-    "prior SDs halved": Beliefs(spread=0.5),
-    "c doubled": Beliefs(constant=2.0),
-    "c halved": Beliefs(constant=0.5),
+@dataclass(frozen=True)
+class Variant:
+    """One way to settle what the paper leaves open.
+
+    Parameters
+    ----------
+    beliefs : Beliefs
+        Priors and c.
+    length : float
+        Factor on the number of iterations.
+    repeat : int
+        Which chain: the same settings with other random numbers.
+    """
+
+    beliefs: Beliefs = Beliefs()
+    length: float = 1.0
+    repeat: int = 0
+
+
+# What is used, and each open choice twice and half of it.
+CHOSEN = Variant()
+VARIANTS: Mapping[str, Variant] = {
+    "as chosen": CHOSEN,
+    "prior medians doubled": Variant(Beliefs(median=2.0)),
+    "prior medians halved": Variant(Beliefs(median=0.5)),
+    "prior SDs doubled": Variant(Beliefs(spread=2.0)),
+    "prior SDs halved": Variant(Beliefs(spread=0.5)),
+    "c doubled": Variant(Beliefs(constant=2.0)),
+    "c halved": Variant(Beliefs(constant=0.5)),
+    "iterations doubled": Variant(length=2.0),
+    "iterations halved": Variant(length=0.5),
+    "another chain": Variant(repeat=1),
 }
 
 
