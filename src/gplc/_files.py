@@ -1,14 +1,16 @@
-"""Files that are whole or refused: netCDF with a digest at the end, written atomically.
+"""Files that are whole or refused: written atomically, and netCDF with a digest at the end.
 
-A file is netCDF-4 as any reader takes it, followed by a short trailer with the SHA-256 of all that
-goes before. The trailer is checked before the netCDF library sees a byte: a file that was
-cut, changed or never ours is refused in one sentence. Nothing is ever unpickled.
+A fit or a checkpoint is netCDF-4 as any reader takes it, followed by a short trailer with the
+SHA-256 of all that goes before. The trailer is checked before the netCDF library sees a byte: a
+file that was cut, changed or never ours is refused in one sentence. Nothing is ever unpickled.
 """
 
 import hashlib
 import io
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,23 +25,46 @@ class FileError(ValueError):
     """A file that cannot be used, with the reason and what to do."""
 
 
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write to, which takes the place of `path` if all goes well.
+
+    On an error nothing is left of it, and `path` is as it was.
+
+    Examples
+    --------
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with replacing(folder / "a.txt") as draft:
+    ...     _ = draft.write_text("whole")
+    >>> [path.name for path in folder.iterdir()]
+    ['a.txt']
+    """
+    path = Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    os.close(handle)
+    draft = Path(name)
+    try:
+        yield draft
+        with open(draft, "rb") as file:
+            os.fsync(file.fileno())
+        # Drafts are private; what takes the place of `path` has the rights any new file has.
+        mask = os.umask(0)
+        os.umask(mask)
+        draft.chmod(0o666 & ~mask)
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
 def write(path: str | os.PathLike[str], dataset: "xarray.Dataset", kind: str) -> None:
     """Write a data set so that `path` holds either the old or the new file, whole."""
-    path = Path(path)
     dataset = dataset.assign_attrs(gplc_kind=kind)
-    handle, name = tempfile.mkstemp(dir=path.parent or None, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        dataset.to_netcdf(name, engine="h5netcdf")
-        with open(name, "r+b") as file:
+    with replacing(path) as draft:
+        dataset.to_netcdf(draft, engine="h5netcdf")
+        with open(draft, "r+b") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             file.write(MAGIC + digest.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 def read(path: str | os.PathLike[str], kind: str) -> "xarray.Dataset":

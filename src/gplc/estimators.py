@@ -176,6 +176,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
             self.model_ = model
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
+            self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
             self._take(run)
         return self
 
@@ -359,6 +360,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
                 "settings": settings,
                 "seed": seed_to_text(self.seed_),
                 "features": list(getattr(self, "feature_names_in_", [])),
+                "target": self.target_name_,
                 "diagnostics": self.diagnostics_.to_record(),
             },
         )
@@ -371,6 +373,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         self.n_features_in_ = self.model_.X.shape[1]
         if features := saved.record("features"):
             self.feature_names_in_ = np.array(features, dtype=object)
+        self.target_name_ = saved.record("target")
         self.seed_ = seed_from_text(saved.record("seed"))
         self._take_chains(saved.chains(scheme_of(self.model_, self.sampler)))
         self.diagnostics_ = Diagnostics.from_record(saved.record("diagnostics"))
@@ -585,6 +588,8 @@ class StandardGP(_GaussianProcess):
         The chains themselves: acceptance rates, numerical events, seconds.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    target_name_ : str or None
+        Name of y, if it is a column that has one.
 
     Examples
     --------
@@ -619,7 +624,7 @@ class LatentCovariateGP(_GaussianProcess):
 
     Attributes
     ----------
-    draws_, diagnostics_, chains_, n_features_in_, feature_names_in_
+    draws_, diagnostics_, chains_, n_features_in_, feature_names_in_, target_name_
         As in `StandardGP`; ``draws_["w"]`` are the latent covariates.
 
     Examples
@@ -654,7 +659,7 @@ class LatentVarianceGP(_GaussianProcess):
 
     Attributes
     ----------
-    draws_, diagnostics_, chains_, n_features_in_, feature_names_in_
+    draws_, diagnostics_, chains_, n_features_in_, feature_names_in_, target_name_
         As in `StandardGP`; ``draws_["z"]`` are the latent values.
 
     Examples

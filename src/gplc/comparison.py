@@ -1,0 +1,254 @@
+"""Which noise model do the data ask for? Cross-validated NLPD, row by row, and plain words.
+
+Every row is predicted by models that did not see it. As all models predict the same rows, their
+scores are compared in pairs: the standard error of a mean difference is that of the differences,
+which is far smaller than that of either score.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing
+
+from gplc import _check
+from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP
+
+Array = NDArray[np.float64]
+
+NAMES: Mapping[str, str] = {
+    "std": "Gaussian noise, the same everywhere",
+    "gplv": "Gaussian noise whose SD depends on x",
+    "gplc": "noise whose size and shape depend on x",
+}
+# A difference counts as clear at so many standard errors, and as likely at so many.
+CLEAR, LIKELY = 3.0, 2.0
+
+
+class Difference(NamedTuple):
+    """Mean of NLPD(first) - NLPD(second) over rows, and its standard error; above 0: second wins.
+
+    Examples
+    --------
+    >>> Difference(0.5, 0.1).word, Difference(0.1, 0.1).word, Difference(-0.5, 0.1).word
+    ('clearly', 'not', 'worse')
+    """
+
+    mean: float
+    se: float
+
+    @property
+    def word(self) -> str:
+        """How sure it is that the second model is better."""
+        if self.mean > CLEAR * self.se:
+            return "clearly"
+        if self.mean > LIKELY * self.se:
+            return "probably"
+        return "worse" if self.mean < -LIKELY * self.se else "not"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of models on rows they did not see. Prints as a table and an answer.
+
+    Attributes
+    ----------
+    scores : dict of str to (n,) array
+        Negative log predictive density of every row, by model.
+    folds : int
+        Parts the data were divided into.
+    unconverged : dict of str to int
+        Fits of each model whose chains had not converged.
+    """
+
+    scores: Mapping[str, Array]
+    folds: int
+    unconverged: Mapping[str, int]
+
+    def nlpd(self, model: str) -> float:
+        """Average of a model's scores; small is good."""
+        return float(self.scores[model].mean())
+
+    def difference(self, first: str, second: str) -> Difference:
+        """How much better the second model is than the first, in nats a row."""
+        pairs = self.scores[first] - self.scores[second]
+        return Difference(float(pairs.mean()), float(pairs.std(ddof=1) / np.sqrt(pairs.size)))
+
+    @property
+    def best(self) -> str:
+        """The model with the smallest NLPD."""
+        return min(self.scores, key=self.nlpd)
+
+    @property
+    def advice(self) -> str:
+        """The simplest model (the first) that is not likely to be worse than the best."""
+        return next(
+            model
+            for model in self.scores
+            if self.difference(model, self.best).word not in ("clearly", "probably")
+        )
+
+    @property
+    def answers(self) -> list[str]:
+        """Does the noise depend on x, and is it Gaussian? One sentence each."""
+        found = []
+        if {"std", "gplv", "gplc"} <= self.scores.keys():
+            # Either of the two tells that the noise is not the same everywhere.
+            varying = min(("gplv", "gplc"), key=self.nlpd)
+            found.append(
+                "Does the noise depend on x? "
+                + _answer(
+                    self.difference("std", varying),
+                    f"{varying.upper()} predicts better than STD",
+                    "a model with the same noise everywhere predicts as well",
+                )
+            )
+            found.append(
+                "Is it other than Gaussian at a given x? "
+                + _answer(
+                    self.difference("gplv", "gplc"),
+                    "GPLC predicts better than GPLV",
+                    "Gaussian noise whose SD depends on x predicts as well",
+                )
+            )
+        found.append(f"Use {self.advice.upper()}: {NAMES.get(self.advice, 'as you set it up')}.")
+        return found
+
+    def __str__(self) -> str:
+        lines = [
+            f"{next(iter(self.scores.values())).size} rows in {self.folds} folds; NLPD in nats a "
+            "row, small is good",
+            "",
+            f"{'model':6} {'NLPD':>8}  {'to the best':>22}  unconverged fits",
+        ]
+        for model in self.scores:
+            gap = self.difference(self.best, model)
+            told = "best" if model == self.best else f"+{-gap.mean:.3f} (SE {gap.se:.3f})"
+            lines.append(
+                f"{model:6} {self.nlpd(model):8.3f}  {told:>22}  "
+                f"{self.unconverged[model]} of {self.folds}"
+            )
+        return "\n".join([*lines, "", *self.answers])
+
+    def to_record(self) -> dict[str, Any]:
+        """The summary in JSON's terms."""
+        return {
+            "rows": next(iter(self.scores.values())).size,
+            "folds": self.folds,
+            "nlpd": {model: self.nlpd(model) for model in self.scores},
+            "differences": {
+                f"{first} - {second}": self.difference(first, second)._asdict()
+                for first in self.scores
+                for second in self.scores
+                if first < second
+            },
+            "unconverged": dict(self.unconverged),
+            "best": self.best,
+            "advice": self.advice,
+            "answers": self.answers,
+        }
+
+
+def _answer(difference: Difference, better: str, as_well: str) -> str:
+    size = f"by {abs(difference.mean):.3f} nats a row (SE {difference.se:.3f})"
+    if difference.word == "clearly":
+        return f"Yes, clearly: {better} {size}."
+    if difference.word == "probably":
+        return f"Probably: {better} {size}."
+    if difference.word == "worse":
+        return f"There is no sign of it: {as_well}, and better {size}."
+    return f"It cannot be told from these data: {as_well}, within {size.removeprefix('by ')}."
+
+
+def three_models(**settings: Any) -> dict[str, Any]:
+    """The paper's three models, the simplest first, with the same settings.
+
+    Examples
+    --------
+    >>> list(three_models(draws=100))
+    ['std', 'gplv', 'gplc']
+    """
+    return {
+        "std": StandardGP(**settings),
+        "gplv": LatentVarianceGP(**settings),
+        "gplc": LatentCovariateGP(**settings),
+    }
+
+
+def compare(
+    X: ArrayLike,
+    y: ArrayLike,
+    models: Mapping[str, Any] | None = None,
+    *,
+    folds: int = 5,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    watch: Callable[[int, int], None] | None = None,
+) -> Comparison:
+    """Compare models by the density they give to rows they have not seen.
+
+    Parameters
+    ----------
+    X : (n, p) array-like or data frame
+    y : (n,) array-like
+    models : mapping of str to estimator, optional
+        Models from the simplest to the most flexible; by default `three_models` with two chains
+        of 400 draws. Any estimator with ``predict_dist`` will do.
+    folds : int
+        Parts of the data, each left out in turn.
+    n_jobs : int, optional
+        Fits at once, as in joblib.
+    random_state : int
+        Decides the folds.
+    watch : callable, optional
+        Called after each fit with the number of fits done and of all.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=20, random_state=0)
+    >>> models = three_models(chains=1, draws=20, warmup=20, random_state=0)
+    >>> result = compare(data.X, data.y, models, folds=2)
+    >>> result.scores["gplv"].shape
+    (20,)
+    """
+    rows = np.shape(y)[0]
+    _check.integer("folds", folds, at_least=2, advice="5 is a good number")
+    if folds > rows:
+        raise ValueError(f"folds must be at most the {rows} rows there are, got {folds}; try 5")
+    if models is None:
+        models = three_models(chains=2, draws=400, warmup=300, random_state=random_state)
+    splits = list(KFold(folds, shuffle=True, random_state=random_state).split(np.empty(rows)))
+    tasks = [(name, test, train) for name in models for train, test in splits]
+    scores = {name: np.empty(rows) for name in models}
+    unconverged = dict.fromkeys(models, 0)
+    done = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_left_out)(models[name], X, y, train, test) for name, test, train in tasks
+    )
+    for number, ((name, test, _), (lost, converged)) in enumerate(zip(tasks, done, strict=True)):
+        scores[name][test] = lost
+        unconverged[name] += not converged
+        if watch is not None:
+            watch(number + 1, len(tasks))
+    return Comparison(scores, folds, unconverged)
+
+
+def _left_out(model: Any, X: Any, y: Any, train: Any, test: Any) -> tuple[Array, bool]:
+    """Scores of the rows left out, and whether the chains had converged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
+        fitted = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+    dist = fitted.predict_dist(_safe_indexing(X, test))
+    told = getattr(fitted, "diagnostics_", None)
+    return -dist.logpdf(_safe_indexing(np.asarray(y), test)), told is None or told.ok
