@@ -17,14 +17,19 @@ NODE_RULES = ("stratified", "random")
 
 
 def latent_nodes(
-    rng: np.random.Generator, draws: int, count: int, rule: str = "stratified"
+    rng: np.random.Generator,
+    draws: int,
+    count: int,
+    rule: str = "stratified",
+    columns: int = 1,
 ) -> Array:
     """Standard normal numbers for what is not known of a new case, a set for every draw.
 
     Stratified: Phi^-1((s + u) / count) for s = 0, ..., count - 1, one in each slice of equal
     probability, with a shift u ~ U(0, 1) that belongs to the draw. The same nodes in every draw
     would put the narrow components of all draws at the same places. Random: independent
-    numbers, as in the paper.
+    numbers, as in the paper. With several columns each set has `count` numbers for the first, then
+    for the second, and so on; those of one column are paired with those of another at random.
 
     Examples
     --------
@@ -32,6 +37,12 @@ def latent_nodes(
     >>> latent_nodes(np.random.default_rng(0), draws=2, count=3).round(1).tolist()
     [[-0.8, 0.1, 1.2], [-1.3, -0.2, 0.7]]
     """
+    if columns > 1:
+        # A generator for each column: more draws leave the nodes of the first ones as they were.
+        each_of, again = rng.spawn(columns), rng.spawn(columns)
+        parts = [latent_nodes(each, draws, count, rule) for each in each_of]
+        shuffled = [each.permuted(part, axis=1) for each, part in zip(again, parts, strict=True)]
+        return np.hstack([parts[0], *shuffled[1:]])
     if rule == "random":
         return rng.standard_normal((draws, count))
     shifts = rng.uniform(1e-12, 1.0, size=(draws, 1))
@@ -60,6 +71,8 @@ class Draws(Mapping[str, Array]):
         Standard normal numbers for the latent value of a new case; they belong to the draw.
     latent_name : str
         ``"w"``, ``"z"`` or empty.
+    latent_columns : int
+        Latent values of a case; with several, ``"w"`` is (chains, draws, latent_columns, n).
     """
 
     names: tuple[str, ...]
@@ -68,6 +81,7 @@ class Draws(Mapping[str, Array]):
     log_density: Array
     nodes: Array
     latent_name: str = ""
+    latent_columns: int = 1
 
     @classmethod
     def from_chains(
@@ -77,6 +91,7 @@ class Draws(Mapping[str, Array]):
         latent_name: str,
         n_nodes: int,
         rule: str = "stratified",
+        latent_columns: int = 1,
     ) -> "Draws":
         """Gather chains of one model, and give every draw its nodes.
 
@@ -90,16 +105,22 @@ class Draws(Mapping[str, Array]):
             np.stack([chain.latent for chain in chains]),
             np.stack([chain.log_density for chain in chains]),
             np.stack(
-                [latent_nodes(np.random.default_rng(seed), draws, n_nodes, rule) for seed in seeds]
+                [
+                    latent_nodes(np.random.default_rng(seed), draws, n_nodes, rule, latent_columns)
+                    for seed in seeds
+                ]
             ),
             latent_name,
+            latent_columns,
         )
 
     def __getitem__(self, name: str) -> Array:
         if name == "log_density":
             return self.log_density
         if self.latent_name and name == self.latent_name:
-            return self.latent
+            if self.latent_columns == 1:
+                return self.latent
+            return self.latent.reshape(*self.log_density.shape, self.latent_columns, -1)
         places = [k for k, full in enumerate(self.names) if full.split("[")[0] == name]
         if not places:
             raise KeyError(f"{name!r}; there are {list(self)}")
@@ -139,11 +160,12 @@ class Draws(Mapping[str, Array]):
         import xarray
 
         labels = {"chain": np.arange(self.theta.shape[0]), "draw": np.arange(self.theta.shape[1])}
-        last = {self.latent_name: "case"}
+        sizes = [self[name].shape[2] for name in self if self._of_inputs(name)]
+        n_inputs = max(sizes, default=0)
         posterior = xarray.Dataset(
             {
                 name: (
-                    ("chain", "draw", last.get(name, "input"))[: self[name].ndim],
+                    ("chain", "draw", *self._last_axes(name, n_inputs)),
                     self[name],
                 )
                 for name in self
@@ -157,6 +179,20 @@ class Draws(Mapping[str, Array]):
         except ImportError:
             return xarray.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})
         return InferenceData(posterior=posterior, sample_stats=stats)
+
+    def _of_inputs(self, name: str) -> bool:
+        """Whether an array has an entry for each input (or for some of them)."""
+        return "length_scale" in name and "latent" not in name and self[name].ndim == 3
+
+    def _last_axes(self, name: str, n_inputs: int) -> tuple[str, ...]:
+        """Names of the axes after chain and draw."""
+        if self.latent_name and name == self.latent_name:
+            return ("case",) if self.latent_columns == 1 else ("covariate", "case")
+        if self[name].ndim == 2:
+            return ()
+        if self._of_inputs(name) and self[name].shape[2] == n_inputs:
+            return ("input",)
+        return (f"{name} index",)  # a choice of inputs, or no inputs at all
 
     def thinned(self, most: int | None) -> list[tuple[Unknowns, Array]]:
         """Unknowns and nodes of at most `most` draws, evenly spaced over all chains."""

@@ -1,10 +1,9 @@
 """Estimators on scikit-learn's contract: the only place that validates and scales data."""
 
-import dataclasses
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -21,18 +20,29 @@ from gplc._version import __version__
 from gplc.chains import Chain, chain_seeds, scheme_of
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
-from gplc.kernels import SquaredExponential
+from gplc.kernels import Constant, Kernel, Leaf, from_record, to_record
+from gplc.means import Mean, from_mean_record, mean_record, with_mean
 from gplc.models import LatentCovariate, LatentVariance, Model, Standard, Update
-from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_sds
+from gplc.posterior import (
+    FunctionComponents,
+    Posterior,
+    ResponseComponents,
+    ShiftedComponents,
+    residual_sds,
+)
 from gplc.predictive import BLOCK_COMPONENTS, ComponentSource, Predictive, interval_probabilities
 from gplc.sampling import Plan, Run, sample, seed_from_text, seed_to_text
 from gplc.storage import SavedFit, fingerprint, save_fit
 
 Array = NDArray[np.float64]
+MeanFunction = Mean | Callable[[Array], ArrayLike]
 RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 # Inputs further than this many SDs from the data are all equally far: no correlation is left.
 FARTHEST = 1e100
+
+# Settings that are kernels, of any estimator.
+KERNEL_SETTINGS = ("kernel", "kernel_z")
 
 # Sets the seeds of the nodes apart from those of the chains, which are numbered from 0.
 NODE_KEY = 1_000_000
@@ -101,8 +111,9 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        kernel: SquaredExponential | None = None,
+        kernel: Kernel | None = None,
         priors: Mapping[str, Sequence[float]] | None = None,
+        mean: MeanFunction = None,
         chains: int = 4,
         draws: int | Literal["auto"] = 1000,
         warmup: int = 500,
@@ -120,6 +131,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
     ) -> None:
         self.kernel = kernel
         self.priors = priors
+        self.mean = mean
         self.chains = chains
         self.draws = draws
         self.warmup = warmup
@@ -165,7 +177,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
                 y_numeric=True,
                 ensure_min_samples=2,
             )
-            response = response.astype(np.float64)
+            response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
             model = self._model(x_scaling.apply(inputs), y_scaling.apply(response))
@@ -212,11 +224,15 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
 
     def _check_settings(self) -> None:
         """Refuse, by name, what only the estimator knows to be wrong."""
-        if not (self.kernel is None or isinstance(self.kernel, SquaredExponential)):
-            raise ValueError(
-                f"kernel must be a SquaredExponential or None, got {self.kernel!r}; "
-                "try SquaredExponential(ard=False)"
-            )
+        for name in KERNEL_SETTINGS:
+            kernel = getattr(self, name, None)
+            if not (kernel is None or isinstance(kernel, Kernel)):
+                raise ValueError(
+                    f"{name} must be a Kernel or None, got {kernel!r}; "
+                    "try SquaredExponential(ard=False)"
+                )
+        if not callable(self.mean):
+            with_mean(Constant(1.0), self.mean)
         if not (self.priors is None or isinstance(self.priors, Mapping)):
             raise ValueError(
                 f"priors must be a mapping of names to (mean, sd), got {self.priors!r}; "
@@ -247,8 +263,25 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
 
     def _model(self, inputs: Array, response: Array) -> Model:
         return self._model_class(
-            inputs, response, kernel=self.kernel, priors=self.priors, **self._model_settings()
+            inputs,
+            response,
+            kernel=self.kernel,
+            priors=self.priors,
+            mean=None if callable(self.mean) else self.mean,
+            **self._model_settings(),
         )
+
+    def _known_mean(self, inputs: Array) -> Array | float:
+        """The user's mean function at rows of X, both on the scale of the data."""
+        if not callable(self.mean):
+            return 0.0
+        values = _check.finite_array("the values of mean", self.mean(inputs), 1)
+        if values.size != inputs.shape[0]:
+            raise ValueError(
+                f"mean must give one number for each row of X, got {values.size} for "
+                f"{inputs.shape[0]} rows; let it map an (n, p) array to n numbers"
+            )
+        return values
 
     def _plan(self, model: Model) -> Plan:
         return Plan.checked(
@@ -272,6 +305,8 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
             y=model.y,
             estimator=type(self).__name__,
             kernel=model.kernel,
+            # The values of a function are in y.
+            mean="a function" if callable(self.mean) else self.mean,
             priors={
                 name: (float(mean), float(sd))
                 for name, mean, sd in zip(
@@ -311,6 +346,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
             self._latent_name,
             self.nodes,
             self.node_rule,
+            self.model_.node_size,
         )
         self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
 
@@ -318,7 +354,8 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         """Write the fit to a netCDF file that `gplc.load` reads, in this or another process.
 
         It holds the version, settings, scaling, training data, draws and diagnostics, and no
-        code: a file from a stranger can do no more than be wrong.
+        code: a file from a stranger can do no more than be wrong. Kernels and a mean function of
+        your own are kept by name, and have to be given to `gplc.load`.
 
         Parameters
         ----------
@@ -332,8 +369,10 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
                 "use one of the model's schemes by name, or keep draws_.to_arviz()"
             )
         settings = self.get_params(deep=False)
-        kernel = settings["kernel"]
-        settings["kernel"] = None if kernel is None else dataclasses.asdict(kernel)
+        for name in KERNEL_SETTINGS:
+            if settings.get(name) is not None:
+                settings[name] = to_record(settings[name])
+        settings["mean"] = mean_record(settings["mean"])
         if settings["priors"] is not None:
             settings["priors"] = {
                 name: [float(value) for value in prior]
@@ -379,12 +418,15 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         self.diagnostics_ = Diagnostics.from_record(saved.record("diagnostics"))
         return self
 
-    def _new_inputs(self, X: ArrayLike) -> Array:
+    def _new_inputs(self, X: ArrayLike) -> tuple[Array, Array | float]:
+        """Rows of X in standard units, and the known part of their mean."""
         check_is_fitted(self, "posterior_")
         inputs: Array = validate_data(self, X, dtype=np.float64, order="C", reset=False)
-        return self.x_scaling_.apply(inputs)
+        return self.x_scaling_.apply(inputs), self._known_mean(inputs)
 
-    def _on_scale_of_y(self, source: ComponentSource) -> Predictive:
+    def _on_scale_of_y(self, source: ComponentSource, known: Array | float) -> Predictive:
+        if isinstance(known, np.ndarray):
+            source = ShiftedComponents(source, known / float(self.y_scaling_.scale))
         return Predictive(
             source,
             location=float(self.y_scaling_.location),
@@ -404,8 +446,8 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
             A mixture of Gaussians per row, over draws and values of the latent variable of the
             new case. It is lazy: nothing is computed before something is asked of it.
         """
-        inputs = self._new_inputs(X)
-        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs))
+        inputs, known = self._new_inputs(X)
+        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known)
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Predictive mean, and SD if asked for.
@@ -487,8 +529,8 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         Predictive
             A distribution of f at each row: ``.mean()``, ``.std()``, ``.interval(0.9)``.
         """
-        inputs = self._new_inputs(X)
-        return self._on_scale_of_y(FunctionComponents(self.posterior_, inputs))
+        inputs, known = self._new_inputs(X)
+        return self._on_scale_of_y(FunctionComponents(self.posterior_, inputs), known)
 
     def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Band:
         """Posterior of the SD of y - f(x) given x: what would stay if f were known.
@@ -506,7 +548,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
             the SD of a draw is the root of its expected square.
         """
         probabilities = interval_probabilities(coverage)
-        inputs = self._new_inputs(X)
+        inputs, _ = self._new_inputs(X)
         posterior = self.posterior_
         band = np.empty((3, inputs.shape[0]))
         height = max(1, BLOCK_COMPONENTS // (len(posterior) * posterior.n_nodes))
@@ -542,10 +584,15 @@ class StandardGP(_GaussianProcess):
 
     Parameters
     ----------
-    kernel : SquaredExponential, optional
-        Covariance function; by default one length scale per input (ARD) and c = 1.
+    kernel : Kernel, optional
+        Covariance function, from `gplc.kernels`; by default `SquaredExponential`, with one length
+        scale per input (ARD) and c = 1.
     priors : mapping of str to (mean, sd), optional
         Gaussian priors of log hyperparameters that replace the defaults of `gplc.priors`.
+    mean : {"zero", "constant", "linear"}, ConstantMean, LinearMean or callable, optional
+        Mean of the process, zero by default. Coefficients of a constant or linear mean have wide
+        Gaussian priors and are integrated out. A function of yours maps X to n numbers, both on
+        the scale of the data, and is taken as known.
     chains : int
         Number of chains.
     draws : int or "auto"
@@ -615,12 +662,18 @@ class LatentCovariateGP(_GaussianProcess):
 
     Parameters
     ----------
-    kernel, priors, chains, draws, warmup, max_draws, max_seconds, sampler, standardize
+    kernel : Kernel, optional
+        Covariance function of x and w; by default `SquaredExponential`, of both.
+    priors, mean, chains, draws, warmup, max_draws, max_seconds, sampler, standardize
         As in `StandardGP`.
     nodes : int
         Values of w for a new case per draw.
     node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint
         As in `StandardGP`.
+    n_latent : int
+        Number of latent covariates; 2 for residuals that one cannot describe.
+    noise_sd : float, optional
+        sigma, fixed, in units of the SD of y; learned by default.
 
     Attributes
     ----------
@@ -640,6 +693,53 @@ class LatentCovariateGP(_GaussianProcess):
     _model_class = LatentCovariate
     _latent_name = "w"
 
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        priors: Mapping[str, Sequence[float]] | None = None,
+        mean: MeanFunction = None,
+        chains: int = 4,
+        draws: int | Literal["auto"] = 1000,
+        warmup: int = 500,
+        max_draws: int = 20_000,
+        max_seconds: float | None = None,
+        sampler: str | Sequence[Update] = "default",
+        standardize: bool = True,
+        nodes: int = 7,
+        node_rule: str = "stratified",
+        predictive_draws: int | None = 400,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        progress: bool | Literal["auto"] = False,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_latent: int = 1,
+        noise_sd: float | None = None,
+    ) -> None:
+        super().__init__(
+            kernel=kernel,
+            priors=priors,
+            mean=mean,
+            chains=chains,
+            draws=draws,
+            warmup=warmup,
+            max_draws=max_draws,
+            max_seconds=max_seconds,
+            sampler=sampler,
+            standardize=standardize,
+            nodes=nodes,
+            node_rule=node_rule,
+            predictive_draws=predictive_draws,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            progress=progress,
+            checkpoint=checkpoint,
+        )
+        self.n_latent = n_latent
+        self.noise_sd = noise_sd
+
+    def _model_settings(self) -> dict[str, Any]:
+        return {"n_latent": self.n_latent, "noise_sd": self.noise_sd}
+
 
 class LatentVarianceGP(_GaussianProcess):
     """Gaussian process regression whose noise SD is given by a second process (GPLV).
@@ -648,14 +748,20 @@ class LatentVarianceGP(_GaussianProcess):
 
     Parameters
     ----------
-    scale : {"log", "abs"}
-        Whether the second process is the log SD, or the SD its absolute value.
-    kernel, priors, chains, draws, warmup, max_draws, max_seconds, sampler, standardize
-        As in `StandardGP`; `kernel` serves both processes.
+    scale : {"log", "abs", "learned"}
+        Whether the second process is the log SD, or the SD its absolute value, or a positive and
+        rising function of it that is learned (see `gplc.models.LatentVariance`).
+    kernel, priors, mean, chains, draws, warmup, max_draws, max_seconds, sampler, standardize
+        As in `StandardGP`; `kernel` serves both processes unless there is a `kernel_z`.
     nodes : int
         Values of z for a new case per draw.
     node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint
         As in `StandardGP`.
+    kernel_z : Kernel, optional
+        Covariance function of the second process.
+    mean_z : float
+        Centre of the second process; with ``scale="log"``, of the log SD of the noise in units of
+        the SD of y.
 
     Attributes
     ----------
@@ -678,8 +784,9 @@ class LatentVarianceGP(_GaussianProcess):
     def __init__(
         self,
         scale: str = "log",
-        kernel: SquaredExponential | None = None,
+        kernel: Kernel | None = None,
         priors: Mapping[str, Sequence[float]] | None = None,
+        mean: MeanFunction = None,
         chains: int = 4,
         draws: int | Literal["auto"] = 1000,
         warmup: int = 500,
@@ -694,10 +801,13 @@ class LatentVarianceGP(_GaussianProcess):
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = False,
         checkpoint: str | os.PathLike[str] | None = None,
+        kernel_z: Kernel | None = None,
+        mean_z: float = 0.0,
     ) -> None:
         super().__init__(
             kernel=kernel,
             priors=priors,
+            mean=mean,
             chains=chains,
             draws=draws,
             warmup=warmup,
@@ -714,9 +824,11 @@ class LatentVarianceGP(_GaussianProcess):
             checkpoint=checkpoint,
         )
         self.scale = scale
+        self.kernel_z = kernel_z
+        self.mean_z = mean_z
 
     def _model_settings(self) -> dict[str, Any]:
-        return {"scale": self.scale}
+        return {"scale": self.scale, "kernel_z": self.kernel_z, "mean_z": self.mean_z}
 
 
 ESTIMATORS: Mapping[str, type[_GaussianProcess]] = {
@@ -724,12 +836,21 @@ ESTIMATORS: Mapping[str, type[_GaussianProcess]] = {
 }
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    kernels: Iterable[type[Leaf]] = (),
+    mean: Callable[[Array], ArrayLike] | None = None,
+) -> Any:
     """A fit that `save` wrote: the estimator, fitted, with the same predictions.
 
     Parameters
     ----------
     path : path
+    kernels : iterable of classes
+        Kernels of your own that the fit was made with; a file names them and holds no code.
+    mean : callable, optional
+        The mean function of your own that the fit was made with.
 
     Returns
     -------
@@ -753,6 +874,8 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"version ({__version__}) does not know; use that version"
         )
     settings = saved.record("settings")
-    if settings["kernel"] is not None:
-        settings["kernel"] = SquaredExponential(**settings["kernel"])
+    for setting in KERNEL_SETTINGS:
+        if settings.get(setting) is not None:
+            settings[setting] = from_record(settings[setting], kernels)
+    settings["mean"] = from_mean_record(settings["mean"], mean)
     return ESTIMATORS[name](**settings)._restore(saved)

@@ -84,3 +84,37 @@ def with_mean(kernel: Kernel, mean: Any) -> Kernel:
     if not isinstance(mean, ConstantMean | LinearMean):
         mean = MEANS[_check.one_of("mean", mean, ["zero", *MEANS])]
     return kernel + mean.kernel()
+
+
+def mean_record(mean: Any) -> dict[str, Any] | str | None:
+    """A mean in JSON's terms; of a function of the user's only that it is one.
+
+    Examples
+    --------
+    >>> mean_record(LinearMean(2.0))
+    {'kind': 'LinearMean', 'sd': 2.0}
+    """
+    if isinstance(mean, ConstantMean | LinearMean):
+        return {"kind": type(mean).__name__, "sd": mean.sd}
+    return {"kind": "function"} if callable(mean) else mean
+
+
+def from_mean_record(record: Any, function: Any = None) -> Any:
+    """The mean of a record; `function` is the user's own, if it has to be one.
+
+    Examples
+    --------
+    >>> from_mean_record({"kind": "LinearMean", "sd": 2.0})
+    LinearMean(sd=2.0)
+    """
+    if not isinstance(record, dict):
+        return record
+    kinds = {"ConstantMean": ConstantMean, "LinearMean": LinearMean}
+    if record["kind"] in kinds:
+        return kinds[record["kind"]](record["sd"])
+    if not callable(function):
+        raise ValueError(
+            "the file was made with a mean function, which it does not hold; give the function, "
+            "gplc.load(path, mean=...)"
+        )
+    return function

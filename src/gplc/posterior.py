@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from gplc.models.base import Conditioned, Model, Unknowns
-from gplc.predictive import Rows
+from gplc.predictive import ComponentSource, Rows
 
 Array = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class Posterior:
             )
         self._kept: list[Conditioned] | None = None
         # The standard model knows all it needs of a new case: one component a draw.
-        self.n_nodes = self._draws[0][1].size if model.n_latent else 1
+        self.n_nodes = self._draws[0][1].size // model.node_size if model.n_latent else 1
 
     def __len__(self) -> int:
         return len(self._draws)
@@ -153,6 +153,34 @@ class FunctionComponents(NamedTuple):
 
         means, sds = self.posterior.gather(self.X[rows], 1, ask)
         return means, sds
+
+
+class ShiftedComponents(NamedTuple):
+    """Components of another source with a known number added to those of each row."""
+
+    source: ComponentSource
+    offsets: Array  # (rows,)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.source.n_rows
+
+    @property
+    def n_components(self) -> int:
+        """Those of the source."""
+        return self.source.n_components
+
+    def components(self, rows: Rows) -> tuple[Array, Array]:
+        """Means and SDs for some rows."""
+        means, sds = self.source.components(rows)
+        return means + self.offsets[rows][:, None], sds
+
+    def component_means(self, rows: Rows) -> Array:
+        """The means alone, by the shortest way that the source has."""
+        alone = getattr(self.source, "component_means", None)
+        means = self.source.components(rows)[0] if alone is None else alone(rows)
+        return means + self.offsets[rows][:, None]
 
 
 def residual_sds(posterior: Posterior, X: Array) -> Array:

@@ -60,7 +60,8 @@ class Conditioned(Protocol):
     """A model with one draw of its unknowns fixed: everything Gaussian, ready to predict.
 
     `nodes` are standard normal numbers that stand for what is not known of a new case: w* itself,
-    or the number that turns the distribution of z* given z into a value.
+    or the number that turns the distribution of z* given z into a value. With several w* they are
+    all the values of the first, then of the second, and so on (`Model.node_size`).
     """
 
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
@@ -147,6 +148,11 @@ class Model(ABC):
     @abstractmethod
     def n_latent(self) -> int:
         """Length of the latent vector."""
+
+    @property
+    def node_size(self) -> int:
+        """Standard normal numbers that stand for what is not known of a new case."""
+        return 1
 
     @abstractmethod
     def _hyperparameters(self) -> dict[str, LogNormal]:

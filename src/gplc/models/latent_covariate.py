@@ -117,6 +117,11 @@ class LatentCovariate(Model):
         """One w per case, or several."""
         return self.n * self.n_covariates
 
+    @property
+    def node_size(self) -> int:
+        """One number for each w*."""
+        return self.n_covariates
+
     def _hyperparameters(self) -> dict[str, LogNormal]:
         self._bound = self._bind_main(self.n_covariates)
         self._size = len(self._bound.names)
@@ -311,7 +316,11 @@ class LatentCovariate(Model):
         self, width: float = 1.0, latent_width: float = 4.0, folds: int = 5
     ) -> list[Update]:
         """The paper's scheme, the moves under which the likelihood does not change, and folds."""
-        samplers: dict[str, Sampler] = {"shift": Direct(), "scale": Slice(0.5), "reflection": Direct()}
+        samplers: dict[str, Sampler] = {
+            "shift": Direct(),
+            "scale": Slice(0.5),
+            "reflection": Direct(),
+        }
         free = [
             Update(part, samplers[kind])
             for kind in samplers
