@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 Array = NDArray[np.float64]
 
@@ -72,14 +72,40 @@ def solve_lower(factor: Factor, right: Array, overwrite: bool = False) -> Array:
     return solved
 
 
+def inverse_triangle(factor: Factor) -> Array:
+    """C^-1 in C order, of which only the upper triangle counts."""
+    lower, _ = lapack.dpotri(factor.upper.T, lower=1)
+    return lower.T
+
+
 def inverse(factor: Factor) -> Array:
     """C^-1, symmetric, in C order."""
-    lower, _ = lapack.dpotri(factor.upper.T, lower=1)
-    result = np.tril(lower)
-    result += np.tril(lower, -1).T
-    return np.ascontiguousarray(result)
+    triangle = inverse_triangle(factor)
+    return np.triu(triangle) + np.triu(triangle, 1).T
 
 
 def multiply_lower(factor: Factor, vector: Array) -> Array:
     """L vector: a draw from N(0, C) if `vector` is standard normal."""
-    return np.triu(factor.upper).T @ vector
+    return blas.dtrmv(factor.upper.T, vector, lower=1)
+
+
+def transposed_multiply(factor: Factor, vector: Array) -> Array:
+    """L' vector."""
+    return blas.dtrmv(factor.upper.T, vector, lower=1, trans=1)
+
+
+def weights_through_factor(factor: Factor, by_u: Array) -> Array:
+    """How a function of z = L u changes with C = L L', u being held.
+
+    Its derivative is the sum of the entries of these weights times those of dC. Given `by_u`, the
+    gradient with respect to u, they are L^-T P L^-1, made symmetric, where P is the lower
+    triangle of by_u u' with its diagonal halved (Murray 2016, "Differentiation of the Cholesky
+    decomposition").
+    """
+    lower = factor.upper.T
+    inside = np.tril(np.outer(by_u, factor.whitened)).T
+    inside.flat[:: inside.shape[0] + 1] *= 0.5
+    # The transpose of what is wanted, in the order that BLAS overwrites: L^-T P' L^-1.
+    half = blas.dtrsm(1.0, lower, inside, side=0, lower=1, trans_a=1, overwrite_b=1)
+    whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
+    return 0.5 * (whole + whole.T)

@@ -1,7 +1,5 @@
 """Correlation matrices of the squared exponential."""
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -11,21 +9,45 @@ from gplc._compiled.exponential import exp_of_negative
 Array = NDArray[np.float64]
 
 
+@njit(cache=True, fastmath={"contract"}, error_model="numpy")
+def _add_multiple(total: Array, weight: float, row: Array) -> None:
+    """Total += weight row."""
+    for j in range(total.size):
+        total[j] += weight * row[j]
+
+
+@njit(cache=True)
+def _mirror(matrix: Array) -> None:
+    """Copy the lower triangle to the upper one, a block at a time."""
+    n, block = matrix.shape[0], 32
+    for low in range(0, n, block):
+        for left in range(0, low + 1, block):
+            for i in range(low, min(low + block, n)):
+                for j in range(left, min(left + block, i)):
+                    matrix[j, i] = matrix[i, j]
+
+
 @njit(cache=True)
 def correlation(distances: Array, weights: Array) -> Array:
     """exp(-sum_k weights[k] distances[k]), symmetric; distances (d, n, n), weights (d,)."""
     n = distances.shape[1]
-    result = np.empty((n, n))
+    result = np.zeros((n, n))
     for i in range(n):
-        for j in range(i):
-            total = 0.0
-            for k in range(weights.size):
-                total += weights[k] * distances[k, i, j]
-            value = math.exp(-total)
-            result[i, j] = value
-            result[j, i] = value
+        row = result[i, :i]
+        for k in range(weights.size):
+            _add_multiple(row, weights[k], distances[k, i, :i])
+        _exponentiate(row, 1.0, 0.0)
         result[i, i] = 1.0
+    _mirror(result)
     return result
+
+
+@njit(cache=True, fastmath={"contract"}, error_model="numpy")
+def _decayed(result: Array, row: Array, value: float, others: Array, weight: float) -> None:
+    """Result = row exp(-weight (value - others)^2)."""
+    for j in range(result.size):
+        gap = value - others[j]
+        result[j] = row[j] * exp_of_negative(-weight * gap * gap)
 
 
 @njit(cache=True)
@@ -34,12 +56,85 @@ def times_latent_correlation(correlation: Array, w: Array, inverse_square: float
     n = w.size
     result = np.empty((n, n))
     for i in range(n):
-        for j in range(i):
-            gap = w[i] - w[j]
-            value = correlation[i, j] * math.exp(-inverse_square * gap * gap)
-            result[i, j] = value
-            result[j, i] = value
+        _decayed(result[i, :i], correlation[i, :i], w[i], w[:i], inverse_square)
         result[i, i] = correlation[i, i]
+    _mirror(result)
+    return result
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+def _product(result: Array, a: Array, b: Array) -> float:
+    """Result = a b, entry by entry, and the sum of it."""
+    total = 0.0
+    for j in range(result.size):
+        value = a[j] * b[j]
+        result[j] = value
+        total += value
+    return total
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+def _dot(a: Array, b: Array) -> float:
+    """Sum of a b."""
+    total = 0.0
+    for j in range(a.size):
+        total += a[j] * b[j]
+    return total
+
+
+@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+def _gaps(row: Array, value: float, others: Array, pulls: Array) -> tuple[float, float]:
+    """Sums of row (value - others) and row (value - others)^2; pulls -= the first's terms."""
+    first, second = 0.0, 0.0
+    for j in range(row.size):
+        gap = value - others[j]
+        term = row[j] * gap
+        first += term
+        second += term * gap
+        pulls[j] -= term
+    return first, second
+
+
+@njit(cache=True)
+def correlation_gradient(
+    distances: Array, W: Array, unit: Array, weights: Array
+) -> tuple[float, Array, Array, Array]:
+    """Sums over all i, j of P = weights unit, both symmetric: what derivatives are made of.
+
+    The sum of P; of P distances[k], for every k; of P (w_i - w_j)^2, for every latent column w in
+    W (q, n); and for every column and case i the sum over j of P (w_i - w_j).
+    """
+    d, (q, n) = distances.shape[0], W.shape
+    by_distances, by_gaps, by_latent = np.zeros(d), np.zeros(q), np.zeros((q, n))
+    total, row = 0.0, np.empty(n)
+    for i in range(n):
+        product = row[:i]
+        total += 2.0 * _product(product, weights[i, :i], unit[i, :i])
+        total += weights[i, i] * unit[i, i]
+        for k in range(d):
+            by_distances[k] += 2.0 * _dot(product, distances[k, i, :i])
+        for c in range(q):
+            first, second = _gaps(product, W[c, i], W[c, :i], by_latent[c, :i])
+            by_latent[c, i] += first
+            by_gaps[c] += 2.0 * second
+    return total, by_distances, by_gaps, by_latent
+
+
+@njit(cache=True, fastmath={"contract"}, error_model="numpy")
+def _weights_row(result: Array, pull: float, pulls: Array, inverse: Array) -> None:
+    """Result = (pull pulls - inverse) / 2."""
+    for j in range(result.size):
+        result[j] = 0.5 * (pull * pulls[j] - inverse[j])
+
+
+@njit(cache=True)
+def likelihood_weights(pulls: Array, inverse: Array) -> Array:
+    """(a a' - C^-1) / 2 from a = C^-1 y and the upper triangle of C^-1, symmetric."""
+    n = pulls.size
+    result = np.empty((n, n))
+    for i in range(n):
+        _weights_row(result[i, i:], pulls[i], pulls[i:], inverse[i, i:])
+    _mirror(result.T)
     return result
 
 

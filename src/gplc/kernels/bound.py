@@ -137,7 +137,10 @@ class Bound:
         """d/d theta and d/d W of sum_ij weights_ij K_ij, for symmetric weights."""
         W = self._no_latent if W is None else W
         by_theta, by_latent = np.zeros(len(self.names)), np.zeros(W.shape)
-        of_leaves = self.kernel.weights_of_leaves(self._values(theta, pieces), weights)
+        if len(self.places) == 1:
+            of_leaves = [weights]
+        else:
+            of_leaves = self.kernel.weights_of_leaves(self._values(theta, pieces), weights)
         for k, (place, own) in enumerate(zip(self.places, of_leaves, strict=True)):
             by_theta[place.where], of_latent = place.leaf.gradient(
                 theta[place.where],
@@ -147,7 +150,8 @@ class Bound:
                 place.latent(W),
                 own,
             )
-            by_latent[list(place.seen.latent)] += of_latent
+            for column, of_column in zip(place.seen.latent, of_latent, strict=True):
+                by_latent[column] += of_column
         return by_theta, by_latent
 
     def cross(self, theta: Array, X: Array, W: Array | None = None) -> "Cross":

@@ -358,6 +358,21 @@ class SquaredExponential(_Exponential):
             inner = covariance.times_latent_correlation(inner, w, weight)
         return inner
 
+    def gradient(
+        self, theta: Array, bases: Any, inner: Array, unit: Array, W: Array, weights: Array
+    ) -> tuple[Array, Array]:
+        """The same sums in one pass over half the entries."""
+        if unit.ndim != 2 or not unit.shape == weights.shape == bases.shape[1:]:
+            return super().gradient(theta, bases, inner, unit, W, weights)
+        total, *by_bases, by_gaps = covariance.correlation_gradient(bases, W, unit, weights)
+        first, middle, last = self._split(theta, len(W))
+        result = np.empty(theta.size)
+        result[:first] = total
+        result[first:last] = np.exp(-2.0 * theta[first:last]) * np.concatenate(by_bases)
+        latent_weights = self._latent_weights(theta, len(W))[:, None]
+        amplitude = 2.0 * self._amplitude(theta)
+        return amplitude * result, -2.0 * amplitude * latent_weights * by_gaps
+
 
 @dataclass(frozen=True, repr=False)
 class Matern32(Shaped):

@@ -15,11 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gplc import _check
-from gplc._linalg import Factor, factorise
+from gplc._compiled import covariance
+from gplc._linalg import Factor, factorise, inverse_triangle, solve
 from gplc.kernels import Bound, Kernel, SquaredExponential
 from gplc.means import Mean, with_mean
 from gplc.priors import LogNormal, LogPriors
-from gplc.samplers.protocol import Info, Point, Sampler, ScalarTarget
+from gplc.samplers.protocol import (
+    GradientTarget,
+    Info,
+    Point,
+    Sampler,
+    ScalarTarget,
+    impossible,
+)
 
 Array = NDArray[np.float64]
 
@@ -171,8 +179,11 @@ class Model(ABC):
         """The state after theta[index] has changed, reusing all that does not depend on it."""
 
     @abstractmethod
-    def gradient(self, unknowns: Unknowns) -> Unknowns:
-        """Gradient of `log_density` with respect to theta and the latent values."""
+    def gradient_at(self, state: Any) -> Unknowns:
+        """Gradient of the log density with respect to theta and the latent values.
+
+        At a state whose density is not zero.
+        """
 
     @abstractmethod
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
@@ -216,7 +227,7 @@ class Model(ABC):
 
     def _all_parts(self) -> dict[str, Part]:
         by_name = {name: self._hyperparameter_part(k) for k, name in enumerate(self.names)}
-        return by_name | self._latent_parts()
+        return by_name | {"all": self._whole_part} | self._latent_parts()
 
     def _latent_parts(self) -> dict[str, Part]:
         """Parts other than the hyperparameters."""
@@ -238,6 +249,13 @@ class Model(ABC):
     def log_density(self, unknowns: Unknowns) -> float:
         """Log of prior times likelihood at `unknowns`; -inf if it cannot be computed."""
         return self.state(unknowns).log_density
+
+    def gradient(self, unknowns: Unknowns) -> Unknowns:
+        """Gradient of `log_density` with respect to theta and the latent values; NaN if none."""
+        state = self.state(unknowns)
+        if impossible(state.log_density):
+            return Unknowns(np.full(len(self.names), np.nan), np.full(self.n_latent, np.nan))
+        return self.gradient_at(state)
 
     def prior_mean(self) -> Unknowns:
         """Log hyperparameters at their prior means, latent values at zero."""
@@ -300,10 +318,40 @@ class Model(ABC):
 
         return open_part
 
-    def _factorise(self, covariance: Array, vector: Array, what: str) -> Factor | None:
-        """Factor of `covariance` (overwritten), entered in the ledger under its name."""
+    def _whole_part(self, state: Any) -> tuple[Point, GradientTarget]:
+        """All unknowns at once: theta, then the latent values as `_vector` has them."""
+        size = len(self.names)
+
+        def evaluate(position: Array) -> Point:
+            if not np.max(np.abs(position[:size])) <= LOG_LIMIT:
+                self.ledger["beyond limits"] += 1
+                return Point(position, -np.inf, None)
+            moved, log_density = self._at_vector(position[:size], position[size:])
+            return Point(position, log_density, moved)
+
+        def gradient(point: Point) -> Array:
+            return self._gradient_of_vector(point.payload)
+
+        position, log_density = self._vector(state)
+        return Point(position, log_density, state), GradientTarget(evaluate, gradient)
+
+    def _vector(self, state: Any) -> tuple[Array, float]:
+        """The unknowns as one vector, and their log density as such."""
+        return np.concatenate(state.unknowns), state.log_density
+
+    def _at_vector(self, theta: Array, latent: Array) -> tuple[State, float]:
+        """The state at both pieces of such a vector, and its log density."""
+        state = self.state(Unknowns(theta, latent))
+        return state, state.log_density
+
+    def _gradient_of_vector(self, state: Any) -> Array:
+        """Gradient of that density with respect to the vector."""
+        return np.concatenate(self.gradient_at(state))
+
+    def _factorise(self, matrix: Array, vector: Array, what: str) -> Factor | None:
+        """Factor of a covariance matrix (overwritten), entered in the ledger under its name."""
         self.ledger[f"chol({what})"] += 1
-        factor = factorise(covariance, vector)
+        factor = factorise(matrix, vector)
         if factor is None:
             self.ledger[f"{what} not positive definite"] += 1
         return factor
@@ -338,9 +386,9 @@ def draw_gaussian(rng: np.random.Generator, covariance: Array) -> Array:
     return vectors @ (roots * rng.standard_normal(values.size))
 
 
-def weights_of_gradient(alpha: Array, inverse: Array) -> Array:
-    """(a a' - C^-1) / 2: d log N(y | 0, C) is the sum of its entries times those of dC."""
-    return 0.5 * (np.outer(alpha, alpha) - inverse)
+def weights_of_gradient(factor: Factor) -> Array:
+    """(a a' - C^-1) / 2, a = C^-1 y: d log N(y | 0, C) is the sum of its entries times dC's."""
+    return covariance.likelihood_weights(solve(factor), inverse_triangle(factor))
 
 
 def add_to_diagonal(matrix: Array, values: float | Array) -> Array:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from gplc import _check
 from gplc._compiled import covariate_sweep
 from gplc._compiled.triangular import drop_leading, solve_lower_rows
-from gplc._linalg import LOG_2PI, Factor, inverse, solve, with_whitened
+from gplc._linalg import LOG_2PI, Factor, solve, with_whitened
 from gplc.kernels import Bound, Kernel, SquaredExponential, Touches
 from gplc.kernels.bound import Pieces, Program
 from gplc.means import Mean
@@ -26,6 +26,7 @@ from gplc.models.base import (
 )
 from gplc.models.standard import gaussian_conditional, usable
 from gplc.priors import DEFAULTS, LogNormal
+from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.protocol import Info, Point, Sampler, ScalarTarget
 from gplc.samplers.slice import Slice
 from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
@@ -233,13 +234,10 @@ class LatentCovariate(Model):
             )
         return self._state(theta, state.w, correlation)
 
-    def gradient(self, unknowns: Unknowns) -> Unknowns:
+    def gradient_at(self, state: CovariateState) -> Unknowns:
         """Gradient with respect to theta and w."""
-        theta, w = unknowns
-        state = self.state(unknowns)
-        if state.factor is None:
-            return Unknowns(np.full(theta.size, np.nan), np.full(w.size, np.nan))
-        weights = weights_of_gradient(solve(state.factor), inverse(state.factor))
+        theta, w = state.unknowns
+        weights = weights_of_gradient(usable(state.factor))
         by_theta, by_w = self._bound.gradient(
             theta[: self._size], state.correlation, self.columns(w), weights
         )
@@ -313,27 +311,48 @@ class LatentCovariate(Model):
         ]
 
     def default_scheme(
+        self, leaps: int = 20, sweeps: int = 0, folds: int = 1, latent_width: float = 4.0
+    ) -> list[Update]:
+        """Hamiltonian Monte Carlo of all unknowns, and moves that it cannot make.
+
+        These are the ones under which the likelihood does not change, and folds; `sweeps` over
+        single w_i as in the paper can be added.
+        """
+        return [
+            Update("all", Hamiltonian(leaps)),
+            *[Update("w", SliceSweep(latent_width))] * sweeps,
+            *self._free_moves(),
+            *([Update("fold", SymmetricProposal(folds))] if folds else []),
+        ]
+
+    def free_scheme(
         self, width: float = 1.0, latent_width: float = 4.0, folds: int = 5
     ) -> list[Update]:
         """The paper's scheme, the moves under which the likelihood does not change, and folds."""
+        return [
+            *self.paper_scheme(width, latent_width),
+            *self._free_moves(),
+            Update("fold", SymmetricProposal(folds)),
+        ]
+
+    def _free_moves(self) -> list[Update]:
         samplers: dict[str, Sampler] = {
             "shift": Direct(),
             "scale": Slice(0.5),
             "reflection": Direct(),
         }
-        free = [
+        return [
             Update(part, samplers[kind])
             for kind in samplers
             for part in self.parts
             if part.split("[")[0] == kind
         ]
-        return [
-            *self.paper_scheme(width, latent_width),
-            *free,
-            Update("fold", SymmetricProposal(folds)),
-        ]
 
-    schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
+    schemes = {  # noqa: RUF012
+        "default": default_scheme,
+        "paper": paper_scheme,
+        "free": free_scheme,
+    }
 
 
 class CovariateSweep:

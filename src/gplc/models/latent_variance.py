@@ -9,7 +9,16 @@ from scipy.special import expit
 
 from gplc import _check
 from gplc._compiled import variance_sweep
-from gplc._linalg import Factor, factor_of, inverse, multiply_lower, solve
+from gplc._linalg import (
+    Factor,
+    factor_of,
+    inverse,
+    multiply_lower,
+    solve,
+    transposed_multiply,
+    weights_through_factor,
+    with_whitened,
+)
 from gplc.kernels import Bound, Kernel, Touches
 from gplc.kernels.bound import Pieces
 from gplc.means import Mean
@@ -27,8 +36,9 @@ from gplc.models.base import (
 from gplc.models.standard import gaussian_conditional, usable
 from gplc.priors import DEFAULTS, LogNormal
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
+from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.metropolis import Metropolis
-from gplc.samplers.protocol import GaussianTarget, Info, Point
+from gplc.samplers.protocol import GaussianTarget, Info, Point, impossible
 from gplc.samplers.sweeps import MetropolisSweep, SliceSweep
 
 Array = NDArray[np.float64]
@@ -305,26 +315,67 @@ class LatentVariance(Model):
         z_factor = factor_of(usable(state.z_factor).upper, state.z - self.mean_z)
         return self._state(*state[:-2], z_factor)
 
-    def gradient(self, unknowns: Unknowns) -> Unknowns:
+    def gradient_at(self, state: VarianceState) -> Unknowns:
         """Gradient with respect to theta and z."""
-        theta, z = unknowns
-        state = self.state(unknowns)
-        if state.y_factor is None or state.z_factor is None:
-            return Unknowns(np.full(theta.size, np.nan), np.full(z.size, np.nan))
-        y_weights = weights_of_gradient(solve(state.y_factor), inverse(state.y_factor))
-        pull = solve(state.z_factor)
-        z_weights = weights_of_gradient(pull, inverse(state.z_factor))
-        by_y, _ = self._y_bound.gradient(self._of_y(theta), state.y_correlation, None, y_weights)
-        by_theta_z, _ = self._z_bound.gradient(
-            self._of_z(theta), state.z_correlation, None, z_weights
-        )
-        on_diagonal, log_weights = np.diagonal(y_weights), theta[self._end :]
+        z_factor = usable(state.z_factor)
+        by_y, by_weights, by_z = self._likelihood_gradient(state)
+        by_theta_z = self._z_gradient(state, weights_of_gradient(z_factor))
+        by_theta = np.concatenate([by_y, by_theta_z, by_weights])
+        return Unknowns(by_theta + self.priors.gradient(state.theta), by_z - solve(z_factor))
+
+    def _likelihood_gradient(self, state: VarianceState) -> tuple[Array, Array, Array]:
+        """Gradient of log N(y | 0, C_y) by theta_y, by the weights of the link, and by z."""
+        theta, z = state.unknowns
+        weights = weights_of_gradient(usable(state.y_factor))
+        by_y, _ = self._y_bound.gradient(self._of_y(theta), state.y_correlation, None, weights)
+        on_diagonal, log_weights = np.diagonal(weights), theta[self._end :]
         by_weights = np.empty(0)
         if self.link.by_weights is not None:
             by_weights = self.link.by_weights(z, log_weights) @ on_diagonal
-        by_z = on_diagonal * self.link.derivative(z, log_weights) - pull
-        by_theta = np.concatenate([by_y, by_theta_z, by_weights])
-        return Unknowns(by_theta + self.priors.gradient(theta), by_z)
+        return by_y, by_weights, on_diagonal * self.link.derivative(z, log_weights)
+
+    def _z_gradient(self, state: VarianceState, weights: Array) -> Array:
+        """d/d theta_z of sum_ij weights_ij (C_z)_ij."""
+        own = self._of_z(state.theta)
+        return self._z_bound.gradient(own, state.z_correlation, None, weights)[0]
+
+    # All unknowns at once, with u in the place of z = m + L_z u: given theta, u ~ N(0, I), so
+    # that the hyperparameters of z are not tied to what z is now.
+
+    def _vector(self, state: VarianceState) -> tuple[Array, float]:
+        if state.z_factor is None:
+            return np.concatenate(state.unknowns), -np.inf
+        u = state.z_factor.whitened
+        return np.concatenate([state.theta, u]), self._whitened_density(state)
+
+    def _whitened_density(self, state: VarianceState) -> float:
+        """log p(theta, u, y): that of z without the determinant of L_z."""
+        if impossible(state.log_density):
+            return -np.inf
+        z_factor = usable(state.z_factor)
+        return state.log_density + float(np.log(np.diagonal(z_factor.upper)).sum())
+
+    def _at_vector(self, theta: Array, latent: Array) -> tuple[VarianceState | None, float]:
+        z_correlation = self._z_correlation(theta)
+        z_factor = self._z_factor(theta, latent, z_correlation)
+        if z_factor is None:
+            return None, -np.inf
+        # Made for the factor alone; now that it is known, so is z.
+        z = self.mean_z + multiply_lower(z_factor, latent)
+        z_factor = with_whitened(z_factor.upper, latent)
+        y_correlation = self._y_correlation(theta)
+        y_factor = self._y_factor(theta, z, y_correlation)
+        state = self._state(theta, z, y_correlation, z_correlation, y_factor, z_factor)
+        return state, self._whitened_density(state)
+
+    def _gradient_of_vector(self, state: VarianceState) -> Array:
+        by_y, by_weights, by_z = self._likelihood_gradient(state)
+        z_factor = usable(state.z_factor)
+        by_u = transposed_multiply(z_factor, by_z)
+        weights = weights_through_factor(z_factor, by_u)
+        by_theta = np.concatenate([by_y, self._z_gradient(state, weights), by_weights])
+        by_theta += self.priors.gradient(state.theta)
+        return np.concatenate([by_theta, by_u - z_factor.whitened])
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """Z ~ N(m, C_z)."""
@@ -386,8 +437,12 @@ class LatentVariance(Model):
         self._check_sites("slice")
         return [*self._by_hyperparameters(), Update("z sites", SliceSweep(width))]
 
+    def default_scheme(self, leaps: int = 16) -> list[Update]:
+        """Hamiltonian Monte Carlo of all hyperparameters together with u = L_z^-1 (z - m)."""
+        return [Update("all", Hamiltonian(leaps))]
+
     schemes = {  # noqa: RUF012
-        "default": elliptical_scheme,
+        "default": default_scheme,
         "paper": paper_scheme,
         "elliptical": elliptical_scheme,
         "metropolis": metropolis_scheme,

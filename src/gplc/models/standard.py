@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gplc._linalg import Factor, inverse, solve, solve_lower
+from gplc._linalg import Factor, solve, solve_lower
 from gplc.kernels import Bound, Touches
 from gplc.kernels.bound import Pieces
 from gplc.models.base import (
@@ -17,6 +17,7 @@ from gplc.models.base import (
     weights_of_gradient,
 )
 from gplc.priors import DEFAULTS, LogNormal
+from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.slice import Slice
 
 Array = NDArray[np.float64]
@@ -92,13 +93,10 @@ class Standard(Model):
             correlation = self._bound.changed(index, theta[:-1], correlation)
         return self._state(theta, correlation)
 
-    def gradient(self, unknowns: Unknowns) -> Unknowns:
+    def gradient_at(self, state: StandardState) -> Unknowns:
         """Gradient with respect to theta."""
-        theta = unknowns.theta
-        state = self.state(unknowns)
-        if state.factor is None:
-            return Unknowns(np.full(theta.size, np.nan), np.empty(0))
-        weights = weights_of_gradient(solve(state.factor), inverse(state.factor))
+        theta = state.theta
+        weights = weights_of_gradient(usable(state.factor))
         by_kernel, _ = self._bound.gradient(theta[:-1], state.correlation, None, weights)
         by_noise = 2.0 * np.exp(2.0 * theta[-1]) * np.trace(weights)
         return Unknowns(np.append(by_kernel, by_noise) + self.priors.gradient(theta), np.empty(0))
@@ -121,7 +119,11 @@ class Standard(Model):
         """Step-out slice sampling of each hyperparameter in turn, as in the paper."""
         return [Update(name, Slice(width)) for name in self.names]
 
-    schemes = {"default": paper_scheme, "paper": paper_scheme}  # noqa: RUF012
+    def default_scheme(self, leaps: int = 4) -> list[Update]:
+        """Hamiltonian Monte Carlo of all hyperparameters together."""
+        return [Update("all", Hamiltonian(leaps, dense=True))]
+
+    schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
 
 
 class ConditionedStandard:

@@ -13,6 +13,7 @@ sampler passes it on unseen). See `gplc.samplers.protocol`.
 """
 
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
+from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.protocol import Info, Point, Sampler
 from gplc.samplers.slice import Slice
@@ -21,6 +22,7 @@ from gplc.samplers.sweeps import Direct, MetropolisSweep, SliceSweep, SymmetricP
 __all__ = [
     "Direct",
     "EllipticalSlice",
+    "Hamiltonian",
     "Info",
     "Metropolis",
     "MetropolisSweep",

@@ -30,6 +30,7 @@ class Info(NamedTuple):
     n_exhausted: int = 0  # updates given up at the bound of a loop, the state left as it was
     n_out: int = 0  # steps out of a slice interval
     n_in: int = 0  # times it shrank
+    position: Array | None = None  # where the step ended, for samplers that learn the spread
 
 
 class ScalarTarget(NamedTuple):
@@ -46,6 +47,16 @@ class GaussianTarget(NamedTuple):
 
     prior_draw: Callable[[Array], Array]  # u -> L u
     evaluate: Callable[[Array], Point]
+
+
+class GradientTarget(NamedTuple):
+    """A density of a vector, with its gradient.
+
+    `evaluate(vector)` is the point there, `gradient(point)` the gradient at a possible one.
+    """
+
+    evaluate: Callable[[Array], Point]
+    gradient: Callable[[Point], Array]
 
 
 class Sampler(Protocol):

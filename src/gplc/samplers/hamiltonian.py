@@ -1,0 +1,157 @@
+"""Hamiltonian Monte Carlo: a whole vector moves along its gradient."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gplc import _check
+from gplc.samplers.metropolis import adapted_step
+from gplc.samplers.protocol import GradientTarget, Info, Point, impossible
+
+Array = NDArray[np.float64]
+
+# The spread of the coordinates is learned anew from windows of this many iterations and more.
+FIRST_WINDOW, WINDOW_GROWTH = 40, 1.5
+# A variance from few draws is drawn towards a small one, as if so many draws had shown that.
+CAUTION, SMALL_VARIANCE = 5.0, 1e-3
+# After new scales the step size begins to learn again as if it had done so many steps.
+LEARNED = 10
+# Trajectories whose energy has grown by more than this will not come back.
+DIVERGED = 1000.0
+
+
+@dataclass(frozen=True)
+class Hamiltonian:
+    """Hamiltonian Monte Carlo with a metric that is learned (Duane et al. 1987, Neal 2011).
+
+    q moves with a momentum p ~ N(0, M) by leapfrog steps of H = -log density + p' M^-1 p / 2, and
+    the end is accepted with probability min(1, exp(H - H')). The number of leapfrog steps is drawn
+    anew from the upper half of 1, ..., `leaps`, and the step size varies by up to a tenth, so that
+    no orbit is followed for ever.
+
+    Warm-up learns the step size, and in windows that grow the spread of the coordinates: M^-1 is
+    their covariance, or its diagonal.
+
+    Parameters
+    ----------
+    leaps : int
+        Most leapfrog steps, each of which costs one gradient.
+    wanted : float
+        Acceptance rate that the step size adapts to.
+    step_size : float
+        In units of `scales`.
+    dense : bool
+        Whether M^-1 is the whole covariance. That pays where there are few coordinates.
+    scales : float or array
+        SDs of the coordinates, or the lower triangular factor of their covariance; one number is
+        the start for all.
+    since, window, seen, mean, squares
+        What warm-up keeps in mind: steps since `scales` changed; of the present window its
+        length, the draws seen, their mean, and the sum of their squared gaps to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = GradientTarget(lambda q: Point(q, -0.5 * q @ q), lambda point: -point.position)
+    >>> point, info = Hamiltonian(leaps=8).step(
+    ...     np.random.default_rng(5), target.evaluate(np.ones(2)), target
+    ... )
+    >>> bool(info.acceptance > 0.99), info.n_evaluations
+    (True, 6)
+    """
+
+    leaps: int = 20
+    wanted: float = 0.8
+    step_size: float = 0.1
+    dense: bool = False
+    scales: float | Array = 1.0
+    since: int = 0
+    window: int = FIRST_WINDOW
+    seen: int = 0
+    mean: float | Array = 0.0
+    squares: float | Array = 0.0
+
+    def __post_init__(self) -> None:
+        _check.integer("leaps", self.leaps, at_least=1, advice="20 is a good start")
+        _check.number("step_size", self.step_size, above=0.0, advice="start at 0.1")
+        if not 0.0 < self.wanted < 1.0:
+            raise ValueError(f"wanted must be in (0, 1), got {self.wanted!r}; 0.8 is a good rate")
+
+    def step(
+        self, rng: np.random.Generator, point: Point, target: GradientTarget
+    ) -> tuple[Point, Info]:
+        """One trajectory. An impossible point has no gradient, and stays."""
+        n_leaps = int(rng.integers((self.leaps + 1) // 2, self.leaps + 1))
+        size = self.step_size * rng.uniform(0.9, 1.0)
+        momentum = rng.standard_normal(point.position.size)
+        threshold = -rng.standard_exponential()
+        if impossible(point.log_density):
+            return point, Info(0.0, 0, n_impossible=1, position=point.position)
+        # In units of `scales` the metric is the identity.
+        along, push_of = self._strides(size)
+        energy = 0.5 * float(momentum @ momentum) - point.log_density
+        momentum = momentum + 0.5 * push_of(target.gradient(point))
+        now, log_ratio = point, -math.inf
+        for n_done in range(1, n_leaps + 1):
+            now = target.evaluate(now.position + along(momentum))
+            if impossible(now.log_density):
+                log_ratio = -math.inf
+                break
+            push = push_of(target.gradient(now))
+            arriving = momentum + 0.5 * push
+            log_ratio = energy + now.log_density - 0.5 * float(arriving @ arriving)
+            if not log_ratio > -DIVERGED:
+                log_ratio = -math.inf
+                break
+            momentum = momentum + push
+        end = now if log_ratio > threshold else point
+        info = Info(
+            math.exp(min(0.0, log_ratio)),
+            n_done,
+            int(impossible(now.log_density)),
+            position=end.position,
+        )
+        return end, info
+
+    def _strides(self, size: float) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+        """What turns momenta into moves, and gradients into changes of momentum."""
+        stride = size * np.asarray(self.scales)
+        if stride.ndim < 2:
+            return (lambda momentum: stride * momentum), (lambda gradient: stride * gradient)
+        return (lambda momentum: stride @ momentum), (lambda gradient: gradient @ stride)
+
+    def tuned(self, info: Info, iteration: int) -> "Hamiltonian":
+        """With a step size nearer to the wanted rate and, after a window, with new scales."""
+        since = self.since + 1
+        step = float(adapted_step(self.step_size, info.acceptance, self.wanted, since))
+        return replace(self, step_size=step, since=since)._with_draw(info.position)
+
+    def _with_draw(self, position: Array | None) -> "Hamiltonian":
+        if position is None:
+            return self
+        seen = self.seen + 1
+        gap = position - self.mean
+        mean = self.mean + gap / seen
+        after = position - mean
+        squares = self.squares + (np.outer(gap, after) if self.dense else gap * after)
+        if seen < self.window:
+            return replace(self, seen=seen, mean=mean, squares=squares)
+        share = seen / (seen + CAUTION)
+        floor = (1.0 - share) * SMALL_VARIANCE
+        spread = share * squares / (seen - 1)
+        if self.dense:
+            scales = np.linalg.cholesky(spread + floor * np.eye(position.size))
+        else:
+            scales = np.sqrt(spread + floor)
+        return replace(
+            self,
+            scales=scales,
+            since=LEARNED,
+            window=int(self.window * WINDOW_GROWTH),
+            seen=0,
+            mean=0.0,
+            squares=0.0,
+        )
