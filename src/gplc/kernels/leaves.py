@@ -26,7 +26,16 @@ from gplc._compiled.covariate_sweep import (
     PRODUCT,
     RATIONAL,
 )
-from gplc.kernels.base import Hyperparameter, LatentMoves, Leaf, Seen, Site, Touches, default
+from gplc.kernels.base import (
+    Hyperparameter,
+    LatentMoves,
+    Leaf,
+    Seen,
+    Separated,
+    Site,
+    Touches,
+    default,
+)
 
 Array = NDArray[np.float64]
 
@@ -84,6 +93,12 @@ class Constant(Leaf):
     def scaled(self, theta: Array, unit: Array) -> Array:
         """c^2."""
         return unit * (math.exp(2.0 * theta[0]) if self.sd is None else self.sd**2)
+
+    def split(
+        self, theta: Array, inner: Array, W: Array, W_other: Array
+    ) -> list[Separated] | None:
+        """c^2."""
+        return [(self.scaled(theta, inner), None)]
 
     def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
         """c^2."""
@@ -218,6 +233,18 @@ class Shaped(Leaf):
             result += self.constant**2
         return result
 
+    def split(
+        self, theta: Array, inner: Array, W: Array, W_other: Array
+    ) -> list[Separated] | None:
+        """Split where phi multiplies, or where there is nothing of x in t."""
+        if len(W) == 0:
+            return [(self.scaled(theta, self.unit(theta, inner, None, W, W_other)), None)]
+        if not self.multiplies and inner is not self.zero:
+            return None
+        of_latent = self.phi(self._latent_sum(theta, W, W_other), self.extra(theta))
+        of_x = self._amplitude(theta) * (inner if self.multiplies else ONE)
+        return [(self.constant**2, None), (of_x, of_latent)]
+
     def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
         """The same for all rows: differences of x are zero."""
         return self.scaled(theta, self.unit(theta, self.zero, None, W, W)[None])
@@ -259,9 +286,10 @@ class Shaped(Leaf):
         others = self._others(theta, W, column)
         offset = None
         if self.multiplies:
+            of_others = ONE if others is ZERO else self.phi(others, 0.0)
             return Site(
                 self.constant**2,
-                amplitude * inner * self.phi(others, 0.0),
+                inner * (amplitude * of_others),
                 self.code,
                 weight,
                 self.extra(theta),
@@ -667,6 +695,13 @@ class Linear(Shaped):
         each = X.T[:, :, None] * X_other.T[:, None, :]
         pooled = not self.ard or self.sd is not None
         return each.sum(axis=0, keepdims=True) if pooled and len(each) else each
+
+    def split(
+        self, theta: Array, inner: Array, W: Array, W_other: Array
+    ) -> list[Separated] | None:
+        """Of x, and of w."""
+        of_x: list[Separated] = [(inner, None)]
+        return of_x + ([(1.0, self._latent_sum(theta, W, W_other))] if len(W) else [])
 
     def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
         """gamma^2 x^2, and gamma^2 w w'."""

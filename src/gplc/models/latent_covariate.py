@@ -39,9 +39,9 @@ RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 BLOCK_SIZE = 16
 
 
-# Nodes of the rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: the
-# trapezoidal rule for one latent covariate, Gauss and Hermite's for each of several.
-TRAPEZOIDAL_NODES, TRAPEZOIDAL_END, HERMITE_NODES = 61, 7.5, 12
+# The rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: trapezoidal,
+# with so many nodes for each of 1, 2, ... latent covariates, up to so far out.
+RULE_NODES, RULE_END = (121, 21, 9), (7.5, 5.0, 4.0)
 
 
 class CovariateState(NamedTuple):
@@ -364,6 +364,7 @@ class CovariateSweep:
                 self._compiled(
                     rng, values, program, upper, whitened, (width, max_steps, max_shrinks), counts
                 )
+            del program  # it is as large as what follows
             correlation = model._moved(theta, w, correlation)
         model.ledger["sweep of chol(C)"] += model.n_covariates
         model.ledger["conditional variance mended"] += int(counts[covariate_sweep.CLAMPED])
@@ -421,7 +422,7 @@ def plain_sweep(
     """
     n, noise = model.n, model.noise_variance(theta)
     size = n - 1
-    own, kernel = theta[: model._size], model._bound.kernel
+    own, kernel, placed = theta[: model._size], model._bound.kernel, model._bound.places
     inputs = np.hstack([model.X, model.columns(w).T])
     place = model.X.shape[1] + column
     rows = np.empty((4, n))
@@ -433,11 +434,11 @@ def plain_sweep(
         def evaluate(value: float, case: int = case, others: Array = others) -> Point:
             here = inputs[case : case + 1].copy()
             here[0, place] = value
-            solved = kernel.matrix(own, here, others, model.n_covariates)
+            row = kernel.matrix_at(placed, own, here, np.vstack([others, here]))
+            solved, variance = np.ascontiguousarray(row[:, :size]), float(row[0, size]) + noise
             solve_lower_rows(upper, size, solved)
             gap = model.y[case] - float(solved[0] @ whitened[:size])
-            variance = float(kernel.matrix(own, here, here, model.n_covariates)[0, 0])
-            variance += noise - float(solved[0] @ solved[0])
+            variance -= float(solved[0] @ solved[0])
             variance = covariate_sweep._mended(variance, noise, counts)
             density = covariate_sweep._log_density(value, gap, variance)
             return Point(value, density, (solved[0], gap, variance))
@@ -526,16 +527,12 @@ def latent_rule(n_covariates: int) -> tuple[Array, Array]:
     >>> round(float(weights @ nodes[0] ** 4), 6)
     3.0
     """
-    if n_covariates == 1:
-        nodes = np.linspace(-TRAPEZOIDAL_END, TRAPEZOIDAL_END, TRAPEZOIDAL_NODES)
-        weights = np.exp(-0.5 * nodes**2)
-        return nodes[None], weights / weights.sum()
-    each, by_node = np.polynomial.hermite_e.hermegauss(HERMITE_NODES)
-    grid = np.meshgrid(*[each] * n_covariates, indexing="ij")
-    weights = np.ones(())
-    for _ in range(n_covariates):
-        weights = np.multiply.outer(weights, by_node / by_node.sum())
-    return np.array([axis.ravel() for axis in grid]), weights.ravel()
+    which = min(n_covariates, len(RULE_NODES)) - 1
+    each = np.linspace(-RULE_END[which], RULE_END[which], RULE_NODES[which])
+    axes = np.meshgrid(*[each] * n_covariates, indexing="ij")
+    nodes = np.array([axis.ravel() for axis in axes])
+    weights = np.exp(-0.5 * np.sum(nodes**2, axis=0))
+    return nodes, weights / weights.sum()
 
 
 class ConditionedCovariate:
@@ -576,10 +573,7 @@ class ConditionedCovariate:
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1), by a fine rule."""
         nodes, weights = latent_rule(len(self._W))
-        cross = self._bound.cross(self._theta, X, self._W)
-        average = np.zeros((X.shape[0], self._bound.n))
-        for w, weight in zip(nodes.T, weights, strict=True):
-            average += weight * cross.at(w)
+        average = self._bound.cross(self._theta, X, self._W).average(nodes, weights)
         between = self._bound.at_rows(self._theta, X, nodes)
         variance = np.einsum("s,rst,t->r", weights, between, weights, optimize=True)
         return gaussian_conditional(self._factor, average, variance)
