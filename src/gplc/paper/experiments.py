@@ -136,8 +136,8 @@ class Race:
 
     @property
     def name(self) -> str:
-        """Sampler and number."""
-        return f"race-{self.sampler}-{self.number}"
+        """Jitter, sampler and number."""
+        return f"race-{self.beliefs.jitter:g}-{self.sampler}-{self.number}"
 
     def model(self) -> Model:
         """The model of the first training set of U1."""
@@ -208,17 +208,24 @@ def fits(settings: Settings, variant: Variant, sets: int) -> dict[tuple[str, int
     }
 
 
-def races(settings: Settings) -> dict[tuple[str, int], Race]:
-    """All runs of all samplers, by sampler and number."""
+def races(settings: Settings) -> dict[tuple[float, str, int], Race]:
+    """All runs of all samplers, by jitter, sampler and number."""
     return {
-        (sampler, number): Race(
+        (jitter, sampler, number): Race(
             sampler,
             number,
-            Beliefs(),
+            Beliefs(jitter=jitter),
             settings.n_train,
-            settings.race_iterations[sampler],
+            round(length * settings.race_iterations[sampler]),
             settings.seed,
         )
+        for jitter, length in settings.jitters.items()
         for number in range(1, settings.races + 1)
         for sampler in SAMPLERS
     }
+
+
+def starting_density(seed: int, n_train: int, jitter: float) -> float:
+    """Log density of GPLV where races start, at the prior mean."""
+    model = Race("paper", 1, Beliefs(jitter=jitter), n_train, 0, seed).model()
+    return model.log_density(model.prior_mean())

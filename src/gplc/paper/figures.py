@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from gplc import _files
 from gplc.paper import illustrations, published
-from gplc.paper.analysis import Array, Lap, Scores, paired, published_regret
+from gplc.paper.analysis import Array, Laps, Scores, paired, published_regret
 from gplc.paper.experiments import QUANTITIES
 from gplc.paper.settings import DATASETS, METHODS, NAMES, SAMPLER_NAMES, SAMPLERS
 from gplc.paper.tables import PAIRS
@@ -299,7 +299,7 @@ def _regrets(axes: Axes, scores: Scores) -> None:
 
 
 @in_style
-def autocorrelation(laps: Mapping[str, Lap]) -> Figure:
+def autocorrelation(laps: Laps) -> Figure:
     """Autocorrelations against CPU time, for all six quantities; one run of each sampler."""
     figure = blank(9.0, 4.8)
     panels = figure.subplots(2, 3, sharey=True)
@@ -339,7 +339,7 @@ def autocorrelation(laps: Mapping[str, Lap]) -> Figure:
 
 
 @in_style
-def traces(laps: Mapping[str, Lap], slice_iterations: int = 400) -> Figure:
+def traces(laps: Laps, slice_iterations: int = 400) -> Figure:
     """Log density and sum of z from the prior mean on, over the same CPU time for all.
 
     As in the paper the time is that of the first 400 iterations of the slice sampler; a second
@@ -363,7 +363,7 @@ def traces(laps: Mapping[str, Lap], slice_iterations: int = 400) -> Figure:
         row[0].set_title(f"{SAMPLER_NAMES[sampler]}: {count} iterations", loc="left")
         row[1].set_title(f"{int((lap.times() <= whole).sum())} iterations", loc="left")
         row[0].set_ylabel("log density")
-        row[1].set_ylabel(SYMBOLS["sum z"])
+        row[1].set_ylabel("sum of z")
     panels[-1, 0].set_xlabel("CPU seconds")
     panels[-1, 1].set_xlabel("CPU seconds")
     panels[0, 0].set_xlim(0, span)
