@@ -49,6 +49,7 @@ MARKS: Mapping[str, Any] = {
     "mew": 0.7,
 }
 ICE_ROWS = 40
+LONGEST_LABEL = 40
 
 
 class Fitted(Protocol):
@@ -126,7 +127,8 @@ def _target_label(model: Fitted) -> str:
 
 def _as_it_stands(name: str) -> str:
     """A name as matplotlib draws it letter by letter: dollars would begin a formula."""
-    return name.replace("$", r"\$")
+    short = name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 3]}..."
+    return short.replace("$", r"\$")
 
 
 def feature_index(model: Fitted, feature: int | str | None) -> int:

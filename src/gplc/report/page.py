@@ -244,7 +244,7 @@ def _shape(model: Any) -> Section:
     body = f"""<div class="controls">{choice}
 <label>{called} <input type="range" id="place" min="0" max="{_places(model) - 1}" step="1"
  value="{(_places(model) - 1) // 2}"><output id="place-value" for="place"></output></label></div>
-<figure><svg id="shape" viewBox="0 0 640 285" role="img" aria-labelledby="shape-words">
+<figure><svg id="curves" viewBox="0 0 640 285" role="img" aria-labelledby="shape-words">
 <path id="density-curve" class="density" d=""/><path id="gaussian-curve" class="gaussian" d=""/>
 <line class="axis" x1="15" x2="625" y1="250" y2="250"/><g id="shape-ticks"></g></svg>
 <figcaption><span id="shape-words"></span> Shaded: density of a new measurement. Dashed: the
