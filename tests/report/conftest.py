@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
+
+import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -157,3 +159,16 @@ class Browser:
         """Log entries, console messages and exceptions."""
         methods = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
         return [event["params"] for event in self.events if event["method"] in methods]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A browser for all tests of a module, or a skip that says what to install."""
+    program = find_browser()
+    if program is None:
+        pytest.skip(
+            "no Chromium here, so the report is not tried in a browser; "
+            "on Debian: apt-get install chromium"
+        )
+    with Browser(program) as opened:
+        yield opened
