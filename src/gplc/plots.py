@@ -542,7 +542,8 @@ def _wilson(share: Array, count: Array) -> tuple[Array, Array]:
     z = 1.96
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / (1 + z**2 / count)
-    return np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
+    # In exact arithmetic the interval holds the share; rounding must not put it outside.
+    return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)
 
 
 def _quantity(model: Fitted, name: str) -> Array:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from gplc.cli import app
 from gplc.datasets import make_paper
 
-SHORT = ["--chains", "2", "--draws", "30", "--warmup", "20", "--jobs", "1"]
+SHORT = ["--chains", "2", "--draws", "14", "--warmup", "8", "--jobs", "1"]
 
 Run = Callable[..., Result]
 
@@ -43,7 +43,7 @@ def one_line() -> Callable[..., str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with data.csv (x, y), wide.csv (a, b, y, name) and new.csv (x and a label)."""
     path = tmp_path_factory.mktemp("cli")
-    data = make_paper("U1", n=24, random_state=0)
+    data = make_paper("U1", n=18, random_state=0)
     rows = np.column_stack([data.X, data.y])
     np.savetxt(path / "data.csv", rows, delimiter=",", header="x,y", comments="", fmt="%.8g")
     wide = "".join(

@@ -8,7 +8,7 @@ import pytest
 from gplc import _tables
 from gplc._files import FileError
 
-SHORT = ["--chains", "2", "--draws", "30", "--warmup", "20", "--jobs", "1"]
+SHORT = ["--chains", "2", "--draws", "14", "--warmup", "8", "--jobs", "1"]
 
 BAD_TABLES = {
     "empty": ("", "is empty"),
@@ -80,7 +80,7 @@ def test_an_old_output_survives_a_failure(run, one_line, fitted, tmp_path):
 
 def test_text_column_among_the_inputs(run, one_line, folder):
     result = run("fit", folder / "wide.csv", "-y", "y", "-o", folder / "no.nc")
-    assert "column 'name': 'row 0' is not a number (24 such entries)" in one_line(result)
+    assert "column 'name': 'row 0' is not a number (18 such entries)" in one_line(result)
 
 
 def test_missing_and_unreadable_files(run, one_line, tmp_path, fitted):
@@ -113,7 +113,7 @@ def test_a_damaged_fit_is_refused(run, one_line, fitted, tmp_path, command):
         (["fit", "DATA", "-y", "y", "-x", "x,y"], "--features must not hold the target 'y'"),
         (["fit", "DATA", "-y", "y", "--max-rows", "10"], "has more than 10 rows"),
         (["fit", "DATA", "-y", "y", "--max-seconds", "0"], "max_seconds must be positive"),
-        (["compare", "DATA", "-y", "y", "--folds", "100"], "folds must be at most the 24 rows"),
+        (["compare", "DATA", "-y", "y", "--folds", "100"], "folds must be at most the 18 rows"),
         (["predict", "FIT", "DATA", "--interval", "90"], "--interval must be probabilities"),
         (["predict", "FIT", "DATA", "--quantiles", "a,b"], "--quantiles must be probabilities"),
         (["plot", "FIT", "--kind", "pie"], "--kind must be one of"),

@@ -12,7 +12,7 @@ import gplc
 from gplc import cli, comparison, paper, plots
 from gplc.estimators import _GaussianProcess
 
-SHORT = ["--chains", "2", "--draws", "30", "--warmup", "20", "--jobs", "1"]
+SHORT = ["--chains", "2", "--draws", "14", "--warmup", "8", "--jobs", "1"]
 
 
 # --- fit and resume -------------------------------------------------------------------------
@@ -23,8 +23,8 @@ def test_fit_says_what_came_out(run, folder, tmp_path, model):
     out = tmp_path / "a.nc"
     result = run("fit", folder / "data.csv", "--target", "y", "-m", model, "-o", out, *SHORT)
     assert result.exit_code == 0
-    assert "y given x, 24 rows" in result.stdout
-    assert "2 chains of 30 draws" in result.stdout
+    assert "y given x, 18 rows" in result.stdout
+    assert "2 chains of 14 draws" in result.stdout
     assert "Residual SD of y: from" in result.stdout
     assert "Verdict: do not trust this fit yet" in result.stdout
     assert f"Saved in {out}." in result.stdout
@@ -36,7 +36,7 @@ def test_fit_says_what_came_out(run, folder, tmp_path, model):
 def test_fit_is_what_the_estimator_gives(fitted, folder):
     """The command adds nothing to the estimator but reading and writing."""
     table = pd.read_csv(folder / "data.csv")
-    model = gplc.LatentCovariateGP(chains=2, draws=30, warmup=20, random_state=0)
+    model = gplc.LatentCovariateGP(chains=2, draws=14, warmup=8, random_state=0)
     model.fit(table[["x"]], table["y"])
     np.testing.assert_array_equal(gplc.load(fitted).draws_["w"], model.draws_["w"])
 
@@ -48,7 +48,7 @@ def test_fit_as_json(run, folder, tmp_path):
     assert record["model"] == "StandardGP"
     assert record["converged"] is False
     assert record["residual_sd"]["smallest"] <= record["residual_sd"]["largest"]
-    assert record["draws"] == 30
+    assert record["draws"] == 14
 
 
 def test_strict_fit_exits_with_3_but_keeps_the_fit(run, folder, tmp_path):
@@ -110,7 +110,7 @@ def test_interrupted_fit_keeps_its_draws(run, folder, tmp_path, monkeypatch):
 
     def interrupted(self, X, y):
         fit(self, X, y)
-        object.__setattr__(self.diagnostics_, "stopped", "Interrupted after 30 draws a chain.")
+        object.__setattr__(self.diagnostics_, "stopped", "Interrupted after 14 draws a chain.")
         return self
 
     monkeypatch.setattr(_GaussianProcess, "fit", interrupted)
@@ -118,7 +118,7 @@ def test_interrupted_fit_keeps_its_draws(run, folder, tmp_path, monkeypatch):
     result = run("fit", folder / "data.csv", "-y", "y", "-m", "std", "-o", out, *SHORT)
     assert result.exit_code == 130
     assert "gplc resume" in result.stderr
-    assert gplc.load(out).diagnostics_.n_draws == 30
+    assert gplc.load(out).diagnostics_.n_draws == 14
 
 
 def test_interrupt_before_any_draw_leaves_nothing(run, one_line, folder, tmp_path, monkeypatch):
@@ -135,7 +135,7 @@ def test_resume_is_the_same_as_a_longer_fit(run, folder, fitted, tmp_path):
     out = tmp_path / "longer.nc"
     assert run("resume", fitted, "--draws", "20", "-o", out, "--jobs", "1").exit_code == 0
     table = pd.read_csv(folder / "data.csv")
-    model = gplc.LatentCovariateGP(chains=2, draws=50, warmup=20, random_state=0)
+    model = gplc.LatentCovariateGP(chains=2, draws=34, warmup=8, random_state=0)
     model.fit(table[["x"]], table["y"])
     np.testing.assert_array_equal(gplc.load(out).draws_["w"], model.draws_["w"])
 
@@ -277,7 +277,7 @@ def test_compare_answers_in_words_and_json(run, folder, monkeypatch):
     assert "Use " in told
     record = json.loads(run("compare", folder / "data.csv", *arguments, "--json").stdout)
     assert set(record["nlpd"]) == {"std", "gplv", "gplc"}
-    assert record["rows"] == 24
+    assert record["rows"] == 18
 
 
 def test_demo_shows_each_command(run, tmp_path, monkeypatch):
