@@ -1,6 +1,7 @@
 """The paper's figures, and two that sum up: numbers in, a matplotlib Figure out."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -53,11 +54,11 @@ LOGGED = frozenset(QUANTITIES[:4])
 
 def write(figure: Figure, folder: Path, name: str) -> None:
     """Save a figure as PNG and PDF."""
-    for suffix in (".png", ".pdf"):
+    # Without a date, the same numbers give the same file.
+    for suffix, metadata in ((".png", {}), (".pdf", {"CreationDate": None})):
         with _files.replacing(folder / f"{name}{suffix}") as draft:
-            # Without a date, the same numbers give the same file.
-            extra = {"CreationDate": None} if suffix == ".pdf" else {}
-            figure.savefig(draft, format=suffix[1:], dpi=DPI, metadata=extra)
+            figure.savefig(draft, format=suffix[1:], dpi=DPI, metadata=metadata)
+        figure.set_layout_engine("none")  # it is laid out now, and to do so again is slow
 
 
 def in_style(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -304,12 +305,7 @@ def autocorrelation(laps: Laps) -> Figure:
     figure = blank(9.0, 4.8)
     panels = figure.subplots(2, 3, sharey=True)
     for place, (axes, quantity) in enumerate(zip(panels.flat, QUANTITIES, strict=True)):
-        # Far enough to see modified Metropolis come down, and how far the others are by then.
-        horizon = 8.0 * float(laps["paper"].tau_cpu()[:, place].mean())
-        slowest = min(
-            lap.used.shape[1] * lap.cost / 4 for lap in laps.values()
-        )  # estimates at longer lags are noise
-        horizon = min(max(horizon, 0.5), slowest)
+        horizon = _horizon(laps, place)
         for sampler in SAMPLERS:
             lap = laps[sampler]
             colour, dashes = SAMPLER_LINES[sampler]
@@ -336,6 +332,17 @@ def autocorrelation(laps: Laps) -> Figure:
     handles, names = panels[0, 0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(SAMPLERS))
     return figure
+
+
+def _horizon(laps: Laps, place: int) -> float:
+    """The longest lag shown, in CPU seconds.
+
+    Far enough to see modified Metropolis come down, and how far the others are by then; but no
+    further than a quarter of a run, since estimates at longer lags are noise.
+    """
+    quarter = min(lap.used.shape[1] * lap.cost / 4 for lap in laps.values())
+    time = 8.0 * float(laps["paper"].tau_cpu()[:, place].mean())
+    return min(max(time, 0.5), quarter) if math.isfinite(time) else quarter
 
 
 @in_style

@@ -9,7 +9,7 @@ from gplc import __version__, _files
 from gplc.paper import claims, figures, operations, tables
 from gplc.paper.analysis import Laps, Scores
 from gplc.paper.claims import Claim
-from gplc.paper.settings import DATASETS, METHODS, NAMES, SAMPLER_NAMES, Beliefs, Settings
+from gplc.paper.settings import DATASETS, METHODS, NAMES, SAMPLER_NAMES, SHORT, Beliefs, Settings
 
 TITLE = "Wang and Neal (2012), again"
 
@@ -205,8 +205,9 @@ def add_sensitivity(page: Page, scores: Mapping[str, Scores]) -> None:
     page.say(
         "## Sensitivity",
         f"The first {sets} training set(s) of each data set, with what the paper leaves open "
-        "doubled and halved; and with another chain of the same settings, which shows the Monte "
-        "Carlo error of one fit.",
+        f"doubled and halved. Chains have {SHORT:.0%} of the iterations of the main experiment, "
+        "which is one of the rows; so is another chain of the same settings, which shows the "
+        "Monte Carlo error of one fit.",
     )
     page.figure(
         figures.sensitivity(scores), "sensitivity", "Mean differences in NLPD, settings changed."

@@ -105,7 +105,7 @@ def mse(dataset: str) -> Array:
 
     Examples
     --------
-    >>> mse("U1").mean(axis=0).round(4).tolist()
-    [0.0075, 0.007, 0.0068]
+    >>> mse("M1").mean(axis=0).round(4).tolist()
+    [0.0242, 0.0203, 0.0217]
     """
     return APPENDIX[dataset][:, 3:]
