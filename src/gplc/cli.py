@@ -682,7 +682,8 @@ def demo(
 
     fitted = f"{name}.fit.nc"
     step(
-        f"fit {name}.csv --target {target} --out {fitted}",
+        f"fit {name}.csv --target {target} --out {fitted} --warmup 300 "
+        f"--max-seconds {max_seconds:g}",
         lambda: fit(
             f"{name}.csv", target, out=fitted, warmup=300, max_seconds=max_seconds, jobs=jobs
         ),

@@ -80,7 +80,7 @@ def render_report(model: Any) -> str:
     True
     """
     # Lines and letters as such, not as outlines: small, sharp on paper, and searchable.
-    with mpl.rc_context({"svg.fonttype": "none", "font.size": 10}):
+    with mpl.rc_context({"svg.fonttype": "none", "font.size": 11}):
         sections = [make(model) for make in SECTIONS]
     kept = [section for section in sections if section is not None]
     target = html.escape(plots.target_name(model))
