@@ -37,7 +37,7 @@ from gplc.samplers.sweeps import SliceSweep
 Array = NDArray[np.float64]
 
 UPDATE = Update("w", SliceSweep(width=4.0))  # as in the default scheme
-RUN = {"chains": 2, "draws": 400, "warmup": 300, "predictive_draws": 200, "random_state": 0}
+RUN = {"chains": 1, "draws": 500, "warmup": 300, "predictive_draws": 250, "random_state": 0}
 TARGET = 0.7  # least speed of the written-out kernel, relative to the built-in one
 
 
@@ -242,9 +242,9 @@ def main() -> None:
             "speed": measure_speed({100: 9} if options.quick else {100: 41, 400: 11})
         }
         if options.predictions:
-            sets, n = (1, 30) if options.quick else (10, 60)
+            sets, n = (1, 30) if options.quick else (10, 100)
             result |= measure_predictions(sets, n)
-            result["fork"] = measure_two(1 if options.quick else 4, 2 * n)
+            result["fork"] = measure_two(1 if options.quick else 4, n)
         if options.figure is not None:
             draw_two(options.figure, 120)
     if options.out is not None:

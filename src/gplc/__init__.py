@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gplc._version import __version__
 
 if TYPE_CHECKING:
-    from gplc import datasets, metrics, plots, report
+    from gplc import datasets, kernels, means, metrics, plots, report
     from gplc.comparison import compare
     from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP, load
     from gplc.kernels import SquaredExponential
@@ -23,7 +23,7 @@ _HOMES = {
     "compare": "gplc.comparison",
     "load": "gplc.estimators",
 }
-_ROOMS = ("datasets", "metrics", "plots", "report")
+_ROOMS = ("datasets", "kernels", "means", "metrics", "plots", "report")
 
 __all__ = [
     "LatentCovariateGP",
@@ -34,7 +34,9 @@ __all__ = [
     "__version__",
     "compare",
     "datasets",
+    "kernels",
     "load",
+    "means",
     "metrics",
     "plots",
     "report",

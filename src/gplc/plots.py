@@ -58,6 +58,7 @@ class Fitted(Protocol):
     model_: Any
     x_scaling_: Any
     y_scaling_: Any
+    mean: Any
     n_features_in_: int
 
     @property
@@ -92,7 +93,9 @@ def training_data(model: Fitted) -> tuple[Array, Array]:
     [5.0, 9.0]
     """
     x, y = model.x_scaling_, model.y_scaling_
-    return model.model_.X * x.scale + x.location, model.model_.y * y.scale + y.location
+    inputs = model.model_.X * x.scale + x.location
+    known = model.mean(inputs) if callable(model.mean) else 0.0
+    return inputs, model.model_.y * y.scale + y.location + known
 
 
 def feature_names(model: Fitted) -> list[str]:

@@ -196,7 +196,7 @@ def test_sweep_of_a_users_kernel_has_the_distribution_of_the_compiled_one(monkey
 
 # Moves under which the likelihood does not change.
 
-FREE = ("shift", "scale", "reflection")
+FREE = ("shift", "scale", "reflection", "exchange")
 
 
 def largest_change(model, unknowns):
@@ -243,7 +243,8 @@ def parts(kernel, **options):
 
 
 def test_which_moves_are_free():
-    assert set(parts(None)) == set(FREE)
+    assert set(parts(None)) == {"shift", "scale", "reflection"}
+    assert {"exchange", "shift[1]"} <= set(parts(None, n_latent=2))
     assert set(parts(SquaredExponential() + Linear())) == {"scale", "reflection"}
     assert set(parts(SquaredExponential().on("x") + Linear(sd=1.0).on("w"))) == {"reflection"}
     assert set(parts(SquaredExponential() * Periodic().on(0, "w"))) == {"shift", "reflection"}

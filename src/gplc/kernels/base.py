@@ -444,6 +444,13 @@ class Leaf(Kernel):
         """What can be done to a latent column that it sees; nothing, unless it says so."""
         return LatentMoves()
 
+    def exchanged(self, seen: Seen, first: int, second: int) -> tuple[int, int] | None:
+        """Places of theta that change with two latent columns which it sees, if these change.
+
+        None if it is not the same function of both, as far as is known.
+        """
+        return None
+
     def bases(self, X: Array, X_other: Array) -> Any:
         """What can be computed before any hyperparameter is known."""
         return X, X_other

@@ -211,6 +211,23 @@ class Bound:
             scale += [(place.where.start + k, sign) for k, sign in moves.scale or ()]
         return LatentMoves(shift, reflection, tuple(scale) if can_scale else None)
 
+    def exchanges(self, first: int, second: int) -> list[tuple[int, int]] | None:
+        """Pairs of places of theta to exchange with two latent columns, so that K stays.
+
+        None if K is not the same function of both.
+        """
+        result = []
+        for place in self.places:
+            sees = [column in place.seen.latent for column in (first, second)]
+            if not any(sees):
+                continue
+            pair = place.leaf.exchanged(place.seen, first, second) if all(sees) else None
+            if pair is None:
+                return None
+            if pair[0] != pair[1]:
+                result.append((place.where.start + pair[0], place.where.start + pair[1]))
+        return result
+
     def program(self, theta: Array, pieces: Pieces, W: Array, column: int) -> Program | None:
         """K as a function of one latent column; None if a leaf is not one the sweep knows."""
         sites: dict[int, Site] = {}

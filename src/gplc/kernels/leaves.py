@@ -182,12 +182,19 @@ class Shaped(Leaf):
         amplitude = [default("signal_sd", Touches.SCALE)] if self.sd is None else []
         return amplitude + seen.names("length_scale", self.ard, Touches.INPUTS)
 
+    def _latent_place(self, seen: Seen, column: int) -> int:
+        """Where in theta the scale of a latent column is."""
+        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
+        return int(self.sd is None) + observed + seen.latent.index(column)
+
     def moves(self, seen: Seen, column: int) -> LatentMoves:
         """Only differences of w count, and in units of its length scale."""
-        first = int(self.sd is None)
-        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
-        place = first + observed + seen.latent.index(column)
-        return LatentMoves(shift=True, reflection=True, scale=((place, 1.0),))
+        scale = ((self._latent_place(seen, column), 1.0),)
+        return LatentMoves(shift=True, reflection=True, scale=scale)
+
+    def exchanged(self, seen: Seen, first: int, second: int) -> tuple[int, int] | None:
+        """The two length scales."""
+        return self._latent_place(seen, first), self._latent_place(seen, second)
 
     def bases(self, X: Array, X_other: Array) -> Array:
         """`basis` of every observed column, or their sum if isotropic: (d, n, m)."""
@@ -649,10 +656,16 @@ class Linear(Shaped):
 
     def moves(self, seen: Seen, column: int) -> LatentMoves:
         """A scale of w is one of gamma."""
-        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
-        place = observed + seen.latent.index(column)
-        scale = ((place, -1.0),) if self.sd is None else None
+        scale = ((self._latent_place(seen, column), -1.0),) if self.sd is None else None
         return LatentMoves(reflection=True, scale=scale)
+
+    def _latent_place(self, seen: Seen, column: int) -> int:
+        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
+        return observed + seen.latent.index(column)
+
+    def exchanged(self, seen: Seen, first: int, second: int) -> tuple[int, int] | None:
+        """The two slopes; none that are given."""
+        return super().exchanged(seen, first, second) if self.sd is None else (0, 0)
 
     def _amplitude(self, theta: Array) -> float:
         return 1.0

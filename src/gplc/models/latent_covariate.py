@@ -1,5 +1,6 @@
 """GPLC: a Gaussian process with a latent covariate."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -72,7 +73,8 @@ class LatentCovariate(Model):
     Besides its hyperparameters it has these parts: ``w`` (sweep over single values); ``fold``, a
     reflection of w in a stretch of one input; and those of three moves under which the likelihood
     does not change at all that are right for its kernel: ``shift`` of all w, joint ``scale`` of w
-    and rho_w, and ``reflection`` of w. With several latent covariates these have an index.
+    and rho_w, and ``reflection`` of w. With several latent covariates these have an index, and
+    there is an ``exchange`` of two of them, if the kernel is the same function of all.
 
     Parameters
     ----------
@@ -163,6 +165,12 @@ class LatentCovariate(Model):
         }
         for column in range(self.n_covariates):
             parts |= self._free_parts(column)
+        pairs = list(itertools.combinations(range(self.n_covariates), 2))
+        if pairs and all(self._bound.exchanges(*pair) is not None for pair in pairs):
+            parts["exchange"] = lambda state: (
+                Point(state.w, state.log_density, state),
+                LatentExchange(self, pairs),
+            )
         return parts
 
     def _free_parts(self, column: int) -> dict[str, Part]:
@@ -327,9 +335,11 @@ class LatentCovariate(Model):
             for part in self.parts
             if part.split("[")[0] == kind
         ]
+        exchange = [Update("exchange", SymmetricProposal())] if "exchange" in self.parts else []
         return [
             *self.paper_scheme(width, latent_width),
             *free,
+            *exchange,
             Update("fold", SymmetricProposal(folds)),
         ]
 
@@ -516,6 +526,33 @@ class LatentFold:
         correlation = model._moved(state.theta, w, state.correlation)
         moved = model._state(state.theta, w, correlation)
         return Point(w, moved.log_density, moved)
+
+
+class LatentExchange:
+    """Two latent covariates, exchanged with their hyperparameters.
+
+    The likelihood does not change, and the prior only if it is not the same for both: without this
+    move every chain would settle for one order of them.
+    """
+
+    def __init__(self, model: LatentCovariate, pairs: list[tuple[int, int]]) -> None:
+        self._model = model
+        self._pairs = pairs
+
+    def propose(self, rng: np.random.Generator, point: Point) -> Point:
+        """The state with two of them exchanged, or, half of the time, as it is."""
+        model, state = self._model, point.payload
+        pair = self._pairs[rng.integers(len(self._pairs))]
+        if rng.random() < 0.5 or state.factor is None:
+            return point
+        theta, w = state.theta.copy(), state.w.copy()
+        for places in model._bound.exchanges(*pair) or []:
+            theta[list(places)] = theta[list(reversed(places))]
+        columns = model.columns(w)
+        columns[list(pair)] = columns[list(reversed(pair))]
+        density = model._log_density(theta, w, state.factor)
+        moved = state._replace(theta=theta, w=w, log_density=density)
+        return Point(w, density, moved)
 
 
 def latent_rule(n_covariates: int) -> tuple[Array, Array]:
