@@ -265,7 +265,9 @@ def _in_words(record: dict[str, Any]) -> str:
     ]
     if "residual_sd" in record:
         low, high = record["residual_sd"]["smallest"], record["residual_sd"]["largest"]
-        lines.append(f"Residual SD of {record['target']}: from {low:.3g} to {high:.3g}.")
+        same = high - low <= 1e-6 * high
+        told = f"{high:.3g} everywhere" if same else f"from {low:.3g} to {high:.3g}"
+        lines.append(f"Residual SD of {record['target']}: {told}.")
     if record["converged"]:
         lines.append("Verdict: fine.")
     else:
@@ -713,7 +715,13 @@ def _write_demo_data(loaded: Any, path: str) -> None:
 @command("gplc paper --quick", "gplc paper --only samplers --out out/paper")
 def paper(
     only: Annotated[
-        list[str] | None, typer.Option(help="Parts to run; see the message for a wrong one.")
+        list[str] | None,
+        typer.Option(
+            help=(
+                "Parts to run, with commas between: performance, samplers, operations, "
+                "illustrations, sensitivity; all but the last by default."
+            )
+        ),
     ] = None,
     sets: Annotated[int | None, typer.Option(min=1, help="Training sets of each kind.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A look in a few minutes.")] = False,

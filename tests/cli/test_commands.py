@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,8 @@ def test_fit_says_what_came_out(run, folder, tmp_path, model):
     assert result.exit_code == 0
     assert "y given x, 18 rows" in result.stdout
     assert "2 chains of 14 draws" in result.stdout
-    assert "Residual SD of y: from" in result.stdout
+    told = "everywhere" if model == "std" else "from"
+    assert re.search(rf"Residual SD of y: .*{told}", result.stdout)
     assert "Verdict: do not trust this fit yet" in result.stdout
     assert f"Saved in {out}." in result.stdout
     model = gplc.load(out)
@@ -331,3 +333,11 @@ def test_help_has_an_example_for_every_command(run):
         result = run(name, "--help")
         assert result.exit_code == 0
         assert f"gplc {name}" in result.stdout.split("Examples")[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "names"), [("plot", plots.KINDS), ("paper", paper.PARTS), ("fit", ["gplc", "std"])]
+)
+def test_help_names_every_choice(run, command, names):
+    told = run(command, "--help").stdout
+    assert [name for name in names if name not in told] == []

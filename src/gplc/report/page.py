@@ -88,7 +88,7 @@ def render_report(model: Any) -> str:
     listed = html.escape(", ".join(names[:6]) + (" ..." if len(names) > 6 else ""))
     return Template(_part("page.html")).substitute(
         title=f"{target} given {listed}",
-        lead=f"{MODEL_WORDS[type(model).__name__]}. {len(model.model_.y)} rows.",
+        lead=f"{MODEL_WORDS.get(type(model).__name__, type(model).__name__)}. {len(model.model_.y)} rows.",
         contents=" ".join(f'<a href="#{each.key}">{each.title}</a>' for each in kept),
         sections="\n".join(
             f'<section id="{each.key}">\n<h2>{each.title}</h2>\n{each.body}\n</section>'
