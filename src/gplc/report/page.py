@@ -86,9 +86,10 @@ def render_report(model: Any) -> str:
     target = html.escape(plots.target_name(model))
     names = plots.feature_names(model)
     listed = html.escape(", ".join(names[:6]) + (" ..." if len(names) > 6 else ""))
+    called = type(model).__name__
     return Template(_part("page.html")).substitute(
         title=f"{target} given {listed}",
-        lead=f"{MODEL_WORDS.get(type(model).__name__, type(model).__name__)}. {len(model.model_.y)} rows.",
+        lead=f"{MODEL_WORDS.get(called, called)}. {len(model.model_.y)} rows.",
         contents=" ".join(f'<a href="#{each.key}">{each.title}</a>' for each in kept),
         sections="\n".join(
             f'<section id="{each.key}">\n<h2>{each.title}</h2>\n{each.body}\n</section>'
