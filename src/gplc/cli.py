@@ -14,11 +14,11 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
@@ -26,6 +26,8 @@ from gplc._version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from gplc._tables import Array
 
 BAD_INPUT, UNCONVERGED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
 
@@ -60,6 +62,15 @@ class ModelName(StrEnum):
     gplc = "gplc"
     gplv = "gplv"
     std = "std"
+
+
+class Asked(NamedTuple):
+    """What a prediction is to tell."""
+
+    interval: float
+    quantiles: list[float]
+    parts: bool
+    prefix: str
 
 
 # --- what all commands share ----------------------------------------------------------------
@@ -136,8 +147,12 @@ def _check_out(path: str, *, stream: bool = False) -> None:
         raise ValueError(f"--out {path} cannot be written; give another file")
 
 
-def _columns(text: list[str] | None) -> list[str]:
-    return [name.strip() for part in text or [] for name in part.split(",") if name.strip()]
+def _names(given: list[str] | None, whole: Iterable[str] = ()) -> list[str]:
+    """Names with commas between, each once; a name in `whole` may have a comma of its own."""
+    found: list[str] = []
+    for text in given or []:
+        found += [text] if text in whole else [name.strip() for name in text.split(",")]
+    return [name for name in dict.fromkeys(found) if name]
 
 
 def _probabilities(text: str, option: str) -> list[float]:
@@ -148,6 +163,14 @@ def _probabilities(text: str, option: str) -> list[float]:
     if not all(0.0 < value < 1.0 for value in values):
         raise ValueError(f"{option} must be probabilities between 0 and 1, got {text!r}")
     return values
+
+
+def _separator(text: str | None) -> str | None:
+    """A delimiter as given on a command line, where tabs are hard to type."""
+    separator = {"tab": "\t", "\\t": "\t"}.get(text or "", text)
+    if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
+        raise ValueError(f"--delimiter must be one character, or tab, got {text!r}")
+    return separator
 
 
 def _draws(text: str) -> Any:
@@ -171,8 +194,10 @@ def _read_data(
 
     from gplc import _tables
 
-    table = _tables.read_table(data, max_rows, delimiter)
-    chosen = _columns(features) or [str(name) for name in table.columns if name != target]
+    table = _tables.read_table(data, max_rows, _separator(delimiter))
+    chosen = _names(features, table.columns) or [
+        str(name) for name in table.columns if name != target
+    ]
     if target in chosen:
         raise ValueError(f"--features must not hold the target {target!r}")
     if not chosen:
@@ -218,9 +243,12 @@ def _working(what: str) -> Iterator[None]:
 
 
 def _finish(model: Any, out: str, as_json: bool, strict: bool) -> None:
-    """Save a fit, say what came out, and end with the code that goes with it."""
-    model.save(out)
+    """Save a fit, say what came out, and end with the code that goes with it.
+
+    The file says how many draws there are, not how long they took: so the fit can be repeated.
+    """
     told = model.diagnostics_
+    model.set_params(draws=told.n_draws, max_seconds=None).save(out)
     record = _fit_record(model, out)
     if as_json:
         _print_json(record)
@@ -265,7 +293,9 @@ def _in_words(record: dict[str, Any]) -> str:
     ]
     if "residual_sd" in record:
         low, high = record["residual_sd"]["smallest"], record["residual_sd"]["largest"]
-        lines.append(f"Residual SD of {record['target']}: from {low:.3g} to {high:.3g}.")
+        same = high - low <= 1e-6 * high
+        told = f"{high:.3g} everywhere" if same else f"from {low:.3g} to {high:.3g}"
+        lines.append(f"Residual SD of {record['target']}: {told}.")
     if record["converged"]:
         lines.append("Verdict: fine.")
     else:
@@ -387,7 +417,6 @@ def fit(
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         _say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
         estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
-        estimator.set_params(max_seconds=max_seconds)
     _finish(estimator, name, as_json, strict)
 
 
@@ -424,7 +453,6 @@ def _extend_until_good(model: Any, seconds: float) -> None:
         model.extend(max(LEAST_DRAWS, round(RESUME_GROWTH * model.diagnostics_.n_draws)))
         if model.diagnostics_.stopped.startswith("Interrupted"):
             break
-    model.set_params(max_seconds=seconds)
 
 
 @command(
@@ -461,57 +489,53 @@ def predict(
     """
     from gplc import _tables
 
-    levels = _probabilities(quantiles, "--quantiles")
     _probabilities(str(interval), "--interval")
+    asked = Asked(interval, _probabilities(quantiles, "--quantiles"), parts, prefix)
     _check_out(out, stream=True)
     model = _load(fit)
     form = "jsonl" if as_json else _tables.table_format(out)
     done = 0
     with _tables.writing(out, form) as append, _working("predicting"):
-        for frame in _tables.read_chunks(new, delimiter):
-            append(_predicted(model, frame, new, (interval, levels, parts), prefix, form))
+        for frame in _tables.read_chunks(new, _separator(delimiter)):
+            numbers, given = _inputs(model, frame, new)
+            predicted = _predicted(model, numbers, asked)
+            if taken := [name for name in predicted if name in frame.columns]:
+                raise ValueError(
+                    f"{_tables.name_of(new)} has a column {taken[0]!r} already; give a --prefix"
+                )
+            if form != "csv":  # there numbers are numbers
+                frame = frame.assign(**dict(zip(given, numbers.T, strict=True)))
+            append(frame.assign(**predicted))
             done += len(frame)
     if out != "-":
         _say(f"Predicted {done} rows; they are in {out}.")
 
 
-def _predicted(
-    model: Any,
-    frame: "pd.DataFrame",
-    path: str,
-    wanted: tuple[float, list[float], bool],
-    prefix: str,
-    form: str,
-) -> "pd.DataFrame":
-    """A piece of the table of new rows, with its predictions."""
-    import pandas as pd
-
+def _inputs(model: Any, frame: "pd.DataFrame", path: str) -> "tuple[Array, list[str]]":
+    """Inputs of new rows (rows, p), and the columns they come from."""
     from gplc import _tables, plots
 
-    names = plots.feature_names(model)
-    given = names
-    if getattr(model, "feature_names_in_", None) is None and len(frame.columns) == len(names):
+    given = plots.feature_names(model)
+    if getattr(model, "feature_names_in_", None) is None and len(frame.columns) == len(given):
         given = [str(name) for name in frame.columns]  # fitted without names: by position
-    numbers = _tables.numbers(frame, given, path)
-    interval, levels, parts = wanted
+    return _tables.numbers(frame, given, path), given
+
+
+def _predicted(model: Any, numbers: "Array", asked: Asked) -> "dict[str, Array]":
+    """The columns that prediction adds, by name."""
+    from gplc import plots
+
     rows = plots.as_table(model, numbers)
     dist = model.predict_dist(rows)
-    summary = dist.summary(interval)
-    new = {"mean": summary.mean, "sd": summary.std, "lower": summary.lower, "upper": summary.upper}
-    if levels:
-        found = dist.quantile(levels)
-        new |= {f"q{level:g}": found[:, k] for k, level in enumerate(levels)}
-    if parts:
+    told = dist.summary(asked.interval)
+    new = {"mean": told.mean, "sd": told.std, "lower": told.lower, "upper": told.upper}
+    if asked.quantiles:
+        found = dist.quantile(asked.quantiles)
+        new |= {f"q{level:g}": found[:, k] for k, level in enumerate(asked.quantiles)}
+    if asked.parts:
         new["function_sd"] = model.regression_function(rows).std()
         new["residual_sd"] = model.residual_sd(rows).mean
-    columns = {f"{prefix}{name}": values for name, values in new.items()}
-    if taken := [name for name in columns if name in frame.columns]:
-        raise ValueError(
-            f"{_tables.name_of(path)} has a column {taken[0]!r} already; give a --prefix"
-        )
-    if form != "csv":  # there numbers are numbers
-        frame = frame.assign(**dict(zip(given, numbers.T, strict=True)))
-    return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
+    return {f"{asked.prefix}{name}": values for name, values in new.items()}
 
 
 @command("gplc diagnose motorcycle.fit.nc", "gplc diagnose fit.nc --json > diagnostics.json")
@@ -559,7 +583,7 @@ def plot(
     from gplc import _check, plots
 
     every = kind == "all"
-    kinds = list(plots.KINDS) if every else _columns([kind])
+    kinds = list(plots.KINDS) if every else _names([kind])
     for each in kinds:
         _check.one_of("--kind", each, plots.KINDS)
     if out is not None and len(kinds) != 1:
@@ -713,7 +737,13 @@ def _write_demo_data(loaded: Any, path: str) -> None:
 @command("gplc paper --quick", "gplc paper --only samplers --out out/paper")
 def paper(
     only: Annotated[
-        list[str] | None, typer.Option(help="Parts to run; see the message for a wrong one.")
+        list[str] | None,
+        typer.Option(
+            help=(
+                "Parts to run, with commas between: performance, samplers, operations, "
+                "illustrations, sensitivity; all but the last by default."
+            )
+        ),
     ] = None,
     sets: Annotated[int | None, typer.Option(min=1, help="Training sets of each kind.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A look in a few minutes.")] = False,
@@ -727,7 +757,7 @@ def paper(
     from gplc import _check
     from gplc.paper import PARTS, reproduce
 
-    parts = _columns(only) or None
+    parts = _names(only) or None
     for part in parts or []:
         _check.one_of("--only", part, PARTS)
     typer.echo(reproduce(out=out, only=parts, sets=sets, quick=quick, jobs=jobs, seed=seed))

@@ -2,11 +2,13 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import gplc
 from gplc import cli, comparison, paper, plots
@@ -25,7 +27,8 @@ def test_fit_says_what_came_out(run, folder, tmp_path, model):
     assert result.exit_code == 0
     assert "y given x, 18 rows" in result.stdout
     assert "2 chains of 14 draws" in result.stdout
-    assert "Residual SD of y: from" in result.stdout
+    told = "everywhere" if model == "std" else "from"
+    assert re.search(rf"Residual SD of y: .*{told}", result.stdout)
     assert "Verdict: do not trust this fit yet" in result.stdout
     assert f"Saved in {out}." in result.stdout
     model = gplc.load(out)
@@ -75,6 +78,30 @@ def test_fit_from_standard_input_and_parquet_agree(run, folder, tmp_path):
         assert run("fit", source, *arguments, stdin=stdin).exit_code == 0
     first, second = gplc.load(tmp_path / "a.nc"), gplc.load(tmp_path / "b.nc")
     np.testing.assert_array_equal(first.draws_["noise_sd"], second.draws_["noise_sd"])
+
+
+def test_fit_with_odd_delimiters_and_names(run, tmp_path):
+    (tmp_path / "a.tsv").write_text("x,1\t  y\n1\t2\n2\t5\n3\t4\n")
+    for delimiter in ("tab", "\\t"):
+        out = tmp_path / "a.nc"
+        arguments = ["-x", "x,1", "-m", "std", "-o", out, "--delimiter", delimiter, *SHORT]
+        assert run("fit", tmp_path / "a.tsv", "-y", "y", *arguments).exit_code == 0
+        assert list(gplc.load(out).feature_names_in_) == ["x,1"]
+
+
+def test_a_fit_says_how_to_repeat_it(run, folder, tmp_path, monkeypatch):
+    """A run that the clock stopped is kept as so many draws, which another run gives again."""
+    monkeypatch.setattr("gplc.chains.BATCH_SECONDS", 0.0)
+    out = tmp_path / "a.nc"
+    arguments = ["-y", "y", "-m", "std", "-o", out, "--chains", "2", "--jobs", "1"]
+    run("fit", folder / "data.csv", *arguments, "--warmup", "3", "--max-seconds", "0.05")
+    kept = gplc.load(out)
+    settings = kept.get_params()
+    assert settings["max_seconds"] is None
+    assert settings["draws"] == kept.diagnostics_.n_draws
+    table = pd.read_csv(folder / "data.csv")
+    again = gplc.StandardGP(**settings).fit(table[["x"]], table["y"])
+    np.testing.assert_array_equal(again.draws_["noise_sd"], kept.draws_["noise_sd"])
 
 
 def test_fit_drops_missing_rows_when_told(run, tmp_path):
@@ -331,3 +358,17 @@ def test_help_has_an_example_for_every_command(run):
         result = run(name, "--help")
         assert result.exit_code == 0
         assert f"gplc {name}" in result.stdout.split("Examples")[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "names"), [("plot", plots.KINDS), ("paper", paper.PARTS), ("fit", ["gplc", "std"])]
+)
+def test_help_names_every_choice(run, command, names):
+    told = run(command, "--help").stdout
+    assert [name for name in names if name not in told] == []
+
+
+def test_shells_can_complete_commands(run):
+    words = {"_GPLC_COMPLETE": "complete_bash", "COMP_WORDS": "gplc re", "COMP_CWORD": "1"}
+    result = CliRunner().invoke(cli.app, [], env=words, prog_name="gplc")
+    assert result.stdout.split() == ["resume", "report"]

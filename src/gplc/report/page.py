@@ -32,6 +32,8 @@ MODEL_WORDS = {
     "LatentVarianceGP": "GPLV: Gaussian noise whose SD depends on the inputs",
     "LatentCovariateGP": "GPLC: noise whose size and shape depend on the inputs",
 }
+# Settings that do not decide what the draws are.
+UNTOLD = ("checkpoint", "max_draws", "max_seconds", "n_jobs", "progress")
 # Inputs that get pictures and a slider of their own; the others are in the tables.
 MOST_INPUTS = 6
 # Beyond so many rows a picture of points is smaller as pixels than as lines.
@@ -86,9 +88,10 @@ def render_report(model: Any) -> str:
     target = html.escape(plots.target_name(model))
     names = plots.feature_names(model)
     listed = html.escape(", ".join(names[:6]) + (" ..." if len(names) > 6 else ""))
+    called = type(model).__name__
     return Template(_part("page.html")).substitute(
         title=f"{target} given {listed}",
-        lead=f"{MODEL_WORDS[type(model).__name__]}. {len(model.model_.y)} rows.",
+        lead=f"{MODEL_WORDS.get(called, called)}. {len(model.model_.y)} rows.",
         contents=" ".join(f'<a href="#{each.key}">{each.title}</a>' for each in kept),
         sections="\n".join(
             f'<section id="{each.key}">\n<h2>{each.title}</h2>\n{each.body}\n</section>'
@@ -364,9 +367,11 @@ def _chains(model: Any) -> Section:
 def _settings(model: Any) -> Section:
     X, y = plots.training_data(model)
     digest = hashlib.sha256(np.ascontiguousarray(np.column_stack([X, y])).tobytes()).hexdigest()
-    settings = {k: v for k, v in model.get_params(deep=False).items() if k != "checkpoint"}
+    settings = {k: v for k, v in model.get_params(deep=False).items() if k not in UNTOLD}
+    # So many draws, however it was decided that they are enough: that repeats the fit.
+    settings["draws"] = model.diagnostics_.n_draws
     shown = {name: value for name, value in settings.items() if value != _default(model, name)}
-    call = ", ".join(f"{name}={value!r}" for name, value in shown.items() if name != "progress")
+    call = ", ".join(f"{name}={value!r}" for name, value in shown.items())
     code = f"model = gplc.{type(model).__name__}({call})\nmodel.fit(X, y)"
     versions = [[name, importlib.metadata.version(name)] for name in PACKAGES]
     system = f"{platform.system()} {platform.machine()}"
