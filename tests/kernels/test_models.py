@@ -19,7 +19,7 @@ from gplc.kernels import (
 )
 from gplc.models import LatentCovariate, LatentVariance, Standard, Unknowns, Update
 from gplc.samplers import Direct, SliceSweep
-from tests.kernels.strategies import Cauchy, Laplace, kernels
+from tests.kernels.strategies import Cauchy, Laplace, Negative, kernels
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(7, 2)), RNG.normal(size=7)
@@ -365,6 +365,11 @@ def test_what_a_model_cannot_use_is_refused_at_the_door():
         LatentCovariate(X, Y, noise_sd=0)
     with pytest.raises(ValueError, match="mean must be one of"):
         Standard(X, Y, mean="quadratic")
+    for cls in (Standard, LatentCovariate, LatentVariance):
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            cls(X, Y, SquaredExponential(constant=0.0) * Negative())
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        LatentVariance(X, Y, kernel_z=Negative())
     learned = build("gplv learned")
     assert "z sites" not in learned.parts
     with pytest.raises(ValueError, match=r"'slice' updates single values of z"):

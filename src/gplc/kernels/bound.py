@@ -19,6 +19,8 @@ from gplc.kernels.leaves import KERNELS
 Array = NDArray[np.float64]
 # A user's kernel is tried at this many draws from the prior, on at most this many rows.
 TRIES, TRIED_ROWS = 8, 60
+# Entries of covariance matrices that are computed at once where there is a matrix for every row.
+AT_ONCE = 1_000_000
 # Eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-7
 
@@ -193,6 +195,23 @@ class Bound:
         """K((x, w), (x, w)) for every row, w being one value of each latent column: (rows,)."""
         entries = self.at_rows(theta, X, None if w is None else w[:, None])
         return np.broadcast_to(entries[:, 0, 0], (X.shape[0],))
+
+    def average_variance(self, theta: Array, X: Array, nodes: Array, weights: Array) -> Array:
+        """Weighted mean of K((x, w), (x, w')) over w and w', for every row x: (rows,).
+
+        Nodes are the columns of a (q, s) array. A few rows at a time: s^2 entries each are many.
+        """
+        result = np.empty(X.shape[0])
+        height = max(2, AT_ONCE // weights.size**2)
+        for begin in range(0, X.shape[0], height):
+            rows = X[begin : begin + height]
+            entries = self.at_rows(theta, rows, nodes)
+            averages = np.tensordot(entries @ weights, weights, 1)
+            if len(averages) < len(rows):  # it is the same for all
+                result[:] = averages[0]
+                break
+            result[begin : begin + height] = averages
+        return result
 
     def sees(self, column: int) -> bool:
         """Whether any leaf sees a latent column."""

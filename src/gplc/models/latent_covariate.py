@@ -611,8 +611,7 @@ class ConditionedCovariate:
         """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1), by a fine rule."""
         nodes, weights = latent_rule(len(self._W))
         average = self._bound.cross(self._theta, X, self._W).average(nodes, weights)
-        between = self._bound.at_rows(self._theta, X, nodes)
-        variance = np.einsum("s,rst,t->r", weights, between, weights, optimize=True)
+        variance = self._bound.average_variance(self._theta, X, nodes, weights)
         return gaussian_conditional(self._factor, average, variance)
 
     def residual_variance(self, X: Array, nodes: Array) -> Array:
