@@ -151,10 +151,14 @@ class Bound:
 
     def matrix(self, theta: Array, pieces: Pieces) -> Array:
         """K, as a new array (n, n) in C order."""
-        value = self.kernel.value(iter(self._values(theta, pieces)))
-        if value.shape == (self.n, self.n) and not any(value is unit for unit in pieces.units):
-            return value
-        return np.array(np.broadcast_to(value, (self.n, self.n)))
+        units = pieces.units
+        if len(units) == 1:  # by far the commonest: by the shortest way
+            value = self.places[0].leaf.scaled(theta, units[0])
+        else:
+            value = self.kernel.value(iter(self._values(theta, pieces)))
+        if value.shape != (self.n, self.n) or (len(units) == 1 and value is units[0]):
+            return np.array(np.broadcast_to(value, (self.n, self.n)))
+        return value
 
     def gradient(
         self, theta: Array, pieces: Pieces, W: Array | None, weights: Array
