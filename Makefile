@@ -21,8 +21,8 @@ $(STAMP): pyproject.toml src/gplc/_version.py
 setup: $(STAMP) ## create .venv and install the package in it
 
 .PHONY: demo
-demo: $(STAMP) ## fit GPLC to the motorcycle data and draw its predictive bands
-	$(BIN)/python examples/demo.py
+demo: $(STAMP) ## fit GPLC to the motorcycle data, predict, draw, and write a report, all in out/
+	$(BIN)/gplc demo --out out
 
 .PHONY: lint
 lint: $(STAMP) ## style, formatting and types
@@ -30,8 +30,12 @@ lint: $(STAMP) ## style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+.PHONY: docs
+docs: $(STAMP) ## the documentation's site, in build/docs; a warning is an error
+	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
+
 .PHONY: test
-test: lint ## lint, then every test (two processes)
+test: lint docs ## lint, build the documentation, then every test (two processes)
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 .PHONY: test-heavy

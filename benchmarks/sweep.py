@@ -217,7 +217,7 @@ def arguments(model: LatentCovariate, state: CovariateState) -> tuple[Array, flo
     """eta^2 times the correlation due to x, c^2, 1 / rho_w^2 and sigma^2."""
     theta = state.theta
     return (
-        state.x_correlation * math.exp(2.0 * theta[0]),
+        state.correlation.inner[0] * math.exp(2.0 * theta[0]),
         model.kernel.constant**2,
         math.exp(-2.0 * theta[-2]),
         math.exp(2.0 * theta[-1]),
@@ -227,13 +227,19 @@ def arguments(model: LatentCovariate, state: CovariateState) -> tuple[Array, flo
 def extra_passes(model: LatentCovariate, state: CovariateState, sweeps: int = 3) -> float:
     """Passes over the factor per latent, beyond the one that a block of latents shares."""
     assert state.factor is not None
+    base, constant, inverse_square, noise_variance = arguments(model, state)
     counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
     for seed in range(sweeps):
         covariate_sweep.slice_sweep(
             np.random.default_rng(seed),
             state.w.copy(),
             model.y,
-            *arguments(model, state),
+            np.full_like(base, constant),
+            base[None],
+            np.empty((0, model.n, model.n)),
+            np.array([[0, covariate_sweep.EXP_GAP, -1]]),
+            np.array([[inverse_square, 0.0]]),
+            noise_variance,
             state.factor.upper.copy(),
             state.factor.whitened.copy(),
             *LIMITS,

@@ -2,13 +2,18 @@
 
 import importlib.util
 import re
+import shlex
 from pathlib import Path
 from types import ModuleType
 
+import joblib
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
+from typer.testing import CliRunner
 
 import gplc
+from gplc.cli import _write_demo_data, app
 from gplc.estimators import _GaussianProcess
 
 ROOT = Path(__file__).parents[1]
@@ -42,13 +47,27 @@ def load(path: Path, name: str) -> ModuleType:
 # --- code -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if blocks(text, "python")])
-def test_code_runs(page, monkeypatch, tmp_path):
-    """All blocks of a page, one after the other in one namespace; fits are cut short."""
-    fit = _GaussianProcess.fit
+@pytest.fixture
+def short_fits(monkeypatch):
+    """Cut every fit short, in this process, and open no windows."""
+    fit, extend = _GaussianProcess.fit, _GaussianProcess.extend
+
+    def short_fit(self, X, y):
+        return fit(self.set_params(**SMALL), X, y)
+
+    monkeypatch.setattr(_GaussianProcess, "fit", short_fit)
     monkeypatch.setattr(
-        _GaussianProcess, "fit", lambda self, X, y: fit(self.set_params(**SMALL), X, y)
+        _GaussianProcess, "extend", lambda self, draws: extend(self, min(draws, 4))
     )
+    monkeypatch.setattr("gplc.comparison.Parallel", lambda **settings: joblib.Parallel(n_jobs=1))
+    with mpl.rc_context({"backend": "Agg"}):
+        yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if blocks(text, "python")])
+def test_code_runs(page, short_fits, monkeypatch, tmp_path):
+    """All blocks of a page, one after the other in one namespace; fits are cut short."""
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "documentation"}
     for number, block in enumerate(blocks(PAGES[page], "python"), start=1):
@@ -60,20 +79,40 @@ def test_readme_and_architecture_have_code():
     assert len(blocks(PAGES["docs/architecture.md"], "python")) >= 2
 
 
-def test_the_demo_writes_its_picture(monkeypatch, tmp_path, capsys):
-    demo = load(ROOT / "examples" / "demo.py", "demo")
-    fit = _GaussianProcess.fit
-    monkeypatch.setattr(
-        _GaussianProcess, "fit", lambda self, X, y: fit(self.set_params(**SMALL), X, y)
-    )
-    path = tmp_path / "new" / "motorcycle.png"
-    with plt.rc_context():
-        demo.main(path)
-    assert path.read_bytes().startswith(b"\x89PNG")
-    said = capsys.readouterr().out
-    assert "motorcycle.png" in said
-    assert "numerical events" in said
-    assert "90% interval" in said
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if blocks(text, "sh")])
+def test_commands_run(page, short_fits, tmp_path, monkeypatch):
+    """Every line of a page's shell blocks, in a folder with the data of `gplc demo`."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("motorcycle", "lidar"):
+        _write_demo_data(getattr(gplc.datasets, f"load_{name}")(), f"{name}.csv")
+    for block in blocks(PAGES[page], "sh"):
+        for line in block.splitlines():
+            program, *arguments = shlex.split(line)
+            assert program == "gplc", f"{page}: only gplc is run here, not {line!r}"
+            result = CliRunner().invoke(app, arguments)
+            wanted = (0, 3) if arguments[0] == "diagnose" else (0,)  # so short a fit is not good
+            assert result.exit_code in wanted, f"{page}: {line}\n{result.output}"
+
+
+# Each example with what it is given here to be quick, and a word it must print.
+EXAMPLES = {
+    "motorcycle": (lambda folder: {"path": folder / "new" / "picture.png"}, "Verdict"),
+    "which_noise": (lambda folder: {"rows": 24}, "Does the noise depend on x?"),
+    "long_run": (lambda folder: {"folder": folder}, "draws a chain"),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_run(name, short_fits, tmp_path, capsys):
+    arguments, word = EXAMPLES[name]
+    load(ROOT / "examples" / f"{name}.py", name).main(**arguments(tmp_path))
+    assert word in capsys.readouterr().out
+    if name == "motorcycle":
+        assert (tmp_path / "new" / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_example_is_run():
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
 
 
 # --- the map of rooms -----------------------------------------------------------------------

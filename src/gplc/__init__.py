@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from gplc._version import __version__
 
 if TYPE_CHECKING:
-    from gplc import datasets, metrics
+    from gplc import datasets, kernels, means, metrics, plots, report
+    from gplc.comparison import compare
     from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP, load
     from gplc.kernels import SquaredExponential
     from gplc.predictive import Predictive
@@ -19,9 +20,10 @@ _HOMES = {
     "Predictive": "gplc.predictive",
     "SquaredExponential": "gplc.kernels",
     "StandardGP": "gplc.estimators",
+    "compare": "gplc.comparison",
     "load": "gplc.estimators",
 }
-_ROOMS = ("datasets", "metrics")
+_ROOMS = ("datasets", "kernels", "means", "metrics", "plots", "report")
 
 __all__ = [
     "LatentCovariateGP",
@@ -30,9 +32,14 @@ __all__ = [
     "SquaredExponential",
     "StandardGP",
     "__version__",
+    "compare",
     "datasets",
+    "kernels",
     "load",
+    "means",
     "metrics",
+    "plots",
+    "report",
 ]
 
 

@@ -49,6 +49,7 @@ MARKS: Mapping[str, Any] = {
     "mew": 0.7,
 }
 ICE_ROWS = 40
+LONGEST_LABEL = 40
 
 
 class Fitted(Protocol):
@@ -57,6 +58,7 @@ class Fitted(Protocol):
     model_: Any
     x_scaling_: Any
     y_scaling_: Any
+    mean: Any
     n_features_in_: int
 
     @property
@@ -91,7 +93,9 @@ def training_data(model: Fitted) -> tuple[Array, Array]:
     [5.0, 9.0]
     """
     x, y = model.x_scaling_, model.y_scaling_
-    return model.model_.X * x.scale + x.location, model.model_.y * y.scale + y.location
+    inputs = model.model_.X * x.scale + x.location
+    known = model.mean(inputs) if callable(model.mean) else 0.0
+    return inputs, model.model_.y * y.scale + y.location + known
 
 
 def feature_names(model: Fitted) -> list[str]:
@@ -114,6 +118,20 @@ def feature_names(model: Fitted) -> list[str]:
 def target_name(model: Fitted) -> str:
     """Name of the response, or y."""
     return getattr(model, "target_name_", None) or "y"
+
+
+def _feature_label(model: Fitted, k: int) -> str:
+    return _as_it_stands(feature_names(model)[k])
+
+
+def _target_label(model: Fitted) -> str:
+    return _as_it_stands(target_name(model))
+
+
+def _as_it_stands(name: str) -> str:
+    """A name as matplotlib draws it letter by letter: dollars would begin a formula."""
+    short = name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 3]}..."
+    return short.replace("$", r"\$")
 
 
 def feature_index(model: Fitted, feature: int | str | None) -> int:
@@ -191,7 +209,7 @@ def _note_slice(ax: Axes, model: Fitted, k: int, at: ArrayLike | None) -> None:
     if model.n_features_in_ > 1:
         where = "medians" if at is None else "given values"
         ax.set_title(f"other inputs at their {where}", fontsize="small", loc="right", color=GREY)
-    ax.set_xlabel(feature_names(model)[k])
+    ax.set_xlabel(_feature_label(model, k))
 
 
 def fan(
@@ -244,7 +262,7 @@ def fan(
             ax.plot(X[:, 0], y, label=f"data ({y.size})", **MARKS)
         else:
             _rug(ax, X[:, k])
-    ax.set_ylabel(target_name(model))
+    ax.set_ylabel(_target_label(model))
     _note_slice(ax, model, k, at)
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -309,7 +327,7 @@ def residual_sd(
     ax.plot(grid, band.mean, color=SD_LINE, lw=2, label="posterior mean")
     ax.autoscale(axis="y")  # again, if the axis is shared with a picture that fixed it
     ax.set_ylim(bottom=0)
-    ax.set_ylabel(f"residual SD of {target_name(model)}")
+    ax.set_ylabel(f"residual SD of {_target_label(model)}")
     _note_slice(ax, model, k, at)
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -353,8 +371,8 @@ def partial_dependence(
         ax.plot(grid, line, color=INNER, lw=0.6, alpha=0.7, label=label)
     ax.plot(grid, means.mean(axis=0), color=LINE, lw=2.2, label="average")
     _rug(ax, X[:, k])
-    ax.set_xlabel(feature_names(model)[k])
-    ax.set_ylabel(f"mean of {target_name(model)}")
+    ax.set_xlabel(_feature_label(model, k))
+    ax.set_ylabel(f"mean of {_target_label(model)}")
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -404,8 +422,8 @@ def ridge(
         )
     ax.plot(ends[:, 1], range(len(places)), "o", color=LINE, ms=4, zorder=2 * len(places) + 2)
     ax.set_yticks(range(len(places)), [f"{value:.3g}" for value in places])
-    ax.set_ylabel(feature_names(model)[k])
-    ax.set_xlabel(f"{target_name(model)} (dots: medians)")
+    ax.set_ylabel(_feature_label(model, k))
+    ax.set_xlabel(f"{_target_label(model)} (dots: medians)")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     if model.n_features_in_ > 1:
@@ -516,7 +534,7 @@ def coverage(
         label=f"{response.size} {called} in {len(groups)} groups",
     )
     ax.set_ylim(min(0.45, lower.min() - 0.03), 1.03)
-    ax.set_xlabel(feature_names(model)[k])
+    ax.set_xlabel(_feature_label(model, k))
     ax.set_ylabel("share inside")
     ax.legend(frameon=False, fontsize="small", loc="lower right")
     return ax
@@ -527,7 +545,8 @@ def _wilson(share: Array, count: Array) -> tuple[Array, Array]:
     z = 1.96
     centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
     half = z * np.sqrt(share * (1 - share) / count + z**2 / (4 * count**2)) / (1 + z**2 / count)
-    return np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
+    # In exact arithmetic the interval holds the share; rounding must not put it outside.
+    return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)
 
 
 def _quantity(model: Fitted, name: str) -> Array:
@@ -647,7 +666,7 @@ def relevance(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -
             capsize=3,
             label=meanings.get(name, name),
         )
-    ax.set_yticks(height, names)
+    ax.set_yticks(height, [_as_it_stands(name) for name in names])
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.set_xlim(left=0)
     ax.set_xlabel(f"1 / length scale, per SD of the input ({coverage:.0%} bars)")
@@ -700,7 +719,7 @@ def _latent_covariate(
     ax.plot(residuals, middle, **MARKS)
     ax.axvline(0, color=GREY, lw=0.8, ls=":")
     ax.axhline(0, color=GREY, lw=0.8, ls=":")
-    ax.set_xlabel(f"residual of {target_name(model)}")
+    ax.set_xlabel(f"residual of {_target_label(model)}")
     ax.set_ylabel(f"latent covariate w ({coverage:.0%} bars)")
     return ax
 
@@ -715,7 +734,7 @@ def _latent_sd(model: Fitted, table: Any, residuals: Array, coverage: float, ax:
     ax.plot([0, top], [0, top], color=GREY, lw=0.8, ls=":", label="equal")
     ax.set_ylim(bottom=0)
     ax.set_xlim(left=0)
-    ax.set_xlabel(f"size of the residual of {target_name(model)}")
+    ax.set_xlabel(f"size of the residual of {_target_label(model)}")
     ax.set_ylabel(f"residual SD ({coverage:.0%} bars)")
     ax.legend(frameon=False, fontsize="small")
     return ax

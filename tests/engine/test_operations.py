@@ -30,7 +30,7 @@ def updates(model, *schemes):
 
 
 GPLV = LatentVariance(X, Y)
-GPLV_UPDATES = updates(GPLV, *GPLV.schemes)
+GPLV_UPDATES = [pair for pair in updates(GPLV, *GPLV.schemes) if pair[1].part != "all"]
 
 
 def named(pairs):

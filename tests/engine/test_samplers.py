@@ -16,6 +16,7 @@ from gplc.models import MODELS, LatentVariance, Update
 from gplc.samplers import (
     Direct,
     EllipticalSlice,
+    Hamiltonian,
     Info,
     Metropolis,
     MetropolisSweep,
@@ -25,7 +26,7 @@ from gplc.samplers import (
     SliceSweep,
     SymmetricProposal,
 )
-from gplc.samplers.protocol import GaussianTarget, ScalarTarget, impossible
+from gplc.samplers.protocol import GaussianTarget, GradientTarget, ScalarTarget, impossible
 
 REPLICATES, LARGEST_T = 32, 5.0
 
@@ -322,3 +323,83 @@ def test_direct_sampler_takes_what_the_target_draws():
     assert info.acceptance == 1.0
     assert Direct().tuned(info, 1) == Direct()
     assert Update("shift", Direct()).part == "shift"
+
+
+# Hamiltonian Monte Carlo
+
+
+def log_gammas(shapes):
+    """Independent logarithms of gamma variables, squeezed and tied together by a matrix."""
+    mix = np.array([[1.0, 0.0], [0.8, 0.1]])
+    undo = np.linalg.inv(mix)
+
+    def evaluate(q):
+        x = undo @ q
+        return Point(q, float(shapes @ x - np.exp(np.minimum(x, 700.0)).sum()))
+
+    def gradient(point):
+        x = undo @ point.position
+        return undo.T @ (shapes - np.exp(np.minimum(x, 700.0)))
+
+    return GradientTarget(evaluate, gradient), mix @ digamma(shapes)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_hamiltonian_finds_the_means_of_skewed_targets(dense):
+    target, exact = log_gammas(np.array([2.0, 5.0]))
+    means = []
+    for rng in streams(11):
+        sampler, point = Hamiltonian(8, dense=dense), target.evaluate(exact)
+        for iteration in range(1, 121):
+            point, info = sampler.step(rng, point, target)
+            sampler = sampler.tuned(info, iteration)
+        means.append(run(sampler, point, target, rng, 300).mean(axis=0))
+    assert np.abs(t_of(means, exact)).max() < LARGEST_T
+
+
+def test_hamiltonian_learns_scales_and_step_size():
+    sds = np.array([0.01, 1.0, 100.0])
+    target = GradientTarget(
+        lambda q: Point(q, -0.5 * float(np.sum((q / sds) ** 2))),
+        lambda point: -point.position / sds**2,
+    )
+    rng, sampler = np.random.default_rng(1), Hamiltonian(10)
+    point = target.evaluate(sds * rng.standard_normal(3))
+    accepted = []
+    for iteration in range(1, 401):
+        point, info = sampler.step(rng, point, target)
+        sampler = sampler.tuned(info, iteration)
+        accepted.append(info.acceptance)
+    assert np.allclose(sampler.scales / sds, 1.0, atol=0.4)
+    assert 0.6 < np.mean(accepted[-100:]) < 0.95
+
+
+def test_hamiltonian_survives_cliffs_and_nowhere():
+    def gradient(point):
+        return -point.position
+
+    def cliff(q):
+        return Point(q, -0.5 * float(q @ q) if q[0] > 0.0 else -math.inf)
+
+    rng, target = np.random.default_rng(2), GradientTarget(cliff, gradient)
+    positions = run(Hamiltonian(8, step_size=0.3), cliff(np.array([1.0])), target, rng, 500)
+    assert positions.min() > 0.0
+    assert len(np.unique(positions)) > 100
+    nowhere = GradientTarget(lambda q: Point(q, -math.inf), gradient)
+    point, info = Hamiltonian().step(rng, nowhere.evaluate(np.ones(2)), nowhere)
+    assert np.array_equal(point.position, np.ones(2))
+    assert info.n_impossible == 2
+    escaped = run(Hamiltonian(), cliff(np.array([-0.1])), target, rng, 50)
+    assert escaped[-1] > 0.0
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_gradient_of_all_unknowns_together(key):
+    rng = np.random.default_rng(3)
+    model = MODELS[key](rng.standard_normal((7, 2)), rng.standard_normal(7))
+    point, target = model.parts["all"](model.state(model.sample_prior(rng)))
+    assert target.evaluate(point.position).log_density == pytest.approx(point.log_density)
+    exact = target.gradient(point)
+    for k, step in enumerate(1e-5 * np.eye(exact.size)):
+        ends = [target.evaluate(point.position + s * step).log_density for s in (1, -1)]
+        assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(exact[k], rel=1e-4, abs=1e-4)

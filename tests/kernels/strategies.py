@@ -45,6 +45,17 @@ class Cauchy(Leaf):
         return np.exp(2.0 * theta[0]) / np.prod(1.0 + gaps, axis=2)
 
 
+@dataclass(frozen=True)
+class Negative(Leaf):
+    """Not a covariance: cos(x - x') - 1/2."""
+
+    def hyperparameters(self, n_columns):
+        return {"frequency": LogNormal(0.0, 1.0)}
+
+    def evaluate(self, theta, A, B):
+        return np.cos(np.exp(theta[0]) * (A[:, :1] - B[:, :1].T)) - 0.5
+
+
 def leaves(n_latent, smooth=False, own=True):
     """Any leaf with any settings, on any inputs; `smooth` ones have finite differences."""
     inputs = [(), ("x",), (0,), (1,)]

@@ -26,8 +26,8 @@ from gplc.kernels import (
     from_record,
     to_record,
 )
-from gplc.priors import DEFAULTS, LogNormal
-from tests.kernels.strategies import N_OBSERVED, Cauchy, Laplace, cases
+from gplc.priors import DEFAULTS
+from tests.kernels.strategies import N_OBSERVED, Cauchy, Laplace, Negative, cases
 
 few = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -366,17 +366,6 @@ def test_a_kernel_in_a_file_needs_its_class():
 
     with pytest.raises(ValueError, match="WithArray cannot be written to a file: its centres"):
         to_record(WithArray(np.zeros(2)))
-
-
-@dataclass(frozen=True)
-class Negative(Leaf):
-    """Not a covariance: cos(x - x') - 1/2."""
-
-    def hyperparameters(self, n_columns):
-        return {"frequency": LogNormal(0.0, 1.0)}
-
-    def evaluate(self, theta, A, B):
-        return np.cos(np.exp(theta[0]) * (A[:, :1] - B[:, :1].T)) - 0.5
 
 
 @dataclass(frozen=True)

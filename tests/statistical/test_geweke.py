@@ -34,6 +34,7 @@ from gplc.models import (
 )
 from gplc.samplers import (
     EllipticalSlice,
+    Hamiltonian,
     Info,
     Metropolis,
     ModifiedMetropolis,
@@ -42,7 +43,7 @@ from gplc.samplers import (
     SliceSweep,
     SymmetricProposal,
 )
-from gplc.samplers.protocol import GaussianTarget, ScalarTarget
+from gplc.samplers.protocol import GaussianTarget, GradientTarget, ScalarTarget
 
 HEAVY = os.environ.get("GPLC_HEAVY") == "1"
 REPLICATES, ITERATIONS, DIRECT = (3000, 20, 20_000) if HEAVY else (400, 6, 2000)
@@ -118,12 +119,15 @@ class Setting(NamedTuple):
 # Fewer repeats than the paper's 40: the test is of each update, and 40 only blur a wrong one.
 SETTINGS = {
     "std-paper": Setting("std", "paper", {}, {}),
+    "std-default": Setting("std", "default", {}, {}),
     "gplc-paper": Setting("gplc", "paper", {}, {}),
     "gplc-default": Setting("gplc", "default", {}, {}),
     # Blocks of two cases, so that a block has cases outside it; intervals so narrow that stepping
     # out meets points that were not foreseen.
     "gplc-paper-blocks": Setting("gplc", "paper", {"latent_width": 0.7}, {}),
     "gplv-log-paper": Setting("gplv", "paper", {"repeats": 5}, {"scale": "log", "jitter": 0.05}),
+    "gplv-log-default": Setting("gplv", "default", {}, {"scale": "log", "jitter": 0.05}),
+    "gplv-abs-default": Setting("gplv", "default", {}, {"scale": "abs", "jitter": 0.05}),
     "gplv-log-elliptical": Setting(
         "gplv", "elliptical", {"repeats": 2}, {"scale": "log", "jitter": 0.05}
     ),
@@ -299,6 +303,36 @@ class FoldAlwaysAccepts(SymmetricProposal):
         return target.propose(rng, point), Info(1.0, 1)
 
 
+class HamiltonianAlwaysAccepts(Hamiltonian):
+    def step(self, rng, point, target: GradientTarget):
+        momentum = rng.standard_normal(point.position.size)
+        for _ in range(self.leaps):
+            momentum = momentum + 0.5 * self.step_size * target.gradient(point)
+            proposal = target.evaluate(point.position + self.step_size * momentum)
+            if not proposal.log_density > -np.inf:
+                break
+            point = proposal
+            momentum = momentum + 0.5 * self.step_size * target.gradient(point)
+        return point, Info(1.0, self.leaps)
+
+
+def keep_determinant(model: Model) -> None:
+    """The density of (theta, u) taken to be that of (theta, z)."""
+    right = model.parts["all"]
+
+    def open_part(state):
+        _, target = right(state)
+
+        def evaluate(position):
+            there = target.evaluate(position)
+            density = -np.inf if there.payload is None else there.payload.log_density
+            return there._replace(log_density=density)
+
+        return evaluate(right(state)[0].position), GradientTarget(evaluate, target.gradient)
+
+    model.parts["all"] = open_part
+
+
 def drop_jacobian(model: Model) -> None:
     """The scale move of GPLC without s^n."""
     right = model.parts["scale"]
@@ -382,6 +416,20 @@ MUTANTS = {
         in_place_of(Slice, StepsOutToTheRightOnly(0.3)),
         nothing,
         ["signal_sd", "length_scale", "noise_sd"],
+    ),
+    "Hamiltonian always accepts": (
+        "gplc-default",
+        "strong",
+        in_place_of(Hamiltonian, HamiltonianAlwaysAccepts(4, step_size=0.5)),
+        nothing,
+        ["log likelihood"],
+    ),
+    "whitened density keeps the determinant": (
+        "gplv-log-default",
+        "strong",
+        unchanged,
+        keep_determinant,
+        ["signal_sd_z", "length_scale_z", "squares"],
     ),
     "Metropolis proposes lopsidedly": (
         "gplv-log-metropolis",

@@ -115,7 +115,7 @@ def _covariances(
     for c in range(values.size):
         row = rows[c]
         here = values[c]
-        row[:] = free
+        below = free  # what the next term is added to
         f = 0
         while f < codes.shape[0]:
             term = codes[f, 0]
@@ -126,8 +126,9 @@ def _covariances(
                 amplitude = amplitudes[term]
                 for r in range(size):
                     gap = w_others[r] - here
-                    row[r] += amplitude[r] * exp_of_negative(-weight * gap * gap)
+                    row[r] = below[r] + amplitude[r] * exp_of_negative(-weight * gap * gap)
                 f += 1
+                below = row
                 continue
             term_row[:] = amplitudes[term]
             while f < codes.shape[0] and codes[f, 0] == term:
@@ -137,7 +138,8 @@ def _covariances(
                 )
                 f += 1
             for r in range(size):
-                row[r] += term_row[r]
+                row[r] = below[r] + term_row[r]
+            below = row
 
 
 @njit(cache=True)

@@ -199,13 +199,15 @@ class Kernel(ABC):
         >>> (Constant(1.0) + Linear()).matrix(np.log([3.0]), a, a).round(12).tolist()
         [[10.0, 19.0], [19.0, 37.0]]
         """
+        return self.matrix_at(places(self, A.shape[1] - n_latent, n_latent), theta, A, B)
+
+    def matrix_at(self, placed: "Sequence[Place]", theta: Array, A: Array, B: Array) -> Array:
+        """`matrix`, where the places of the leaves are known already."""
         values = []
-        n_observed = A.shape[1] - n_latent
-        for place in places(self, n_observed, n_latent):
-            leaf, mine = place.leaf, theta[place.where]
+        for place in placed:
+            leaf, mine, first = place.leaf, theta[place.where], place.seen.n_observed
             X, X_other = place.observed(A), place.observed(B)
-            W = place.latent(A[:, n_observed:].T)
-            W_other = place.latent(B[:, n_observed:].T)
+            W, W_other = place.latent(A[:, first:].T), place.latent(B[:, first:].T)
             inner = leaf.inner_between(mine, X, X_other, len(W))
             unit = leaf.unit(mine, inner, (X, X_other), W, W_other)
             values.append(leaf.scaled(mine, unit))
@@ -331,6 +333,10 @@ class Product(Kernel):
         return " * ".join(f"({f!r})" if isinstance(f, Sum) else repr(f) for f in self.factors)
 
 
+# A part of x, and a part of w (None: it does not depend on w).
+Separated = tuple[Array | float, Array | None]
+
+
 class Site(NamedTuple):
     """A leaf as a function of one latent column alone: rest + amplitude phi(w, w')."""
 
@@ -438,6 +444,13 @@ class Leaf(Kernel):
         """What can be done to a latent column that it sees; nothing, unless it says so."""
         return LatentMoves()
 
+    def exchanged(self, seen: Seen, first: int, second: int) -> tuple[int, int] | None:
+        """Places of theta that change with two latent columns which it sees, if these change.
+
+        None if it is not the same function of both, as far as is known.
+        """
+        return None
+
     def bases(self, X: Array, X_other: Array) -> Any:
         """What can be computed before any hyperparameter is known."""
         return X, X_other
@@ -474,6 +487,16 @@ class Leaf(Kernel):
             A = np.hstack([np.broadcast_to(x, (size, x.size)), W.T])
             result[row] = self.evaluate(theta, A, A)
         return result
+
+    def split(
+        self, theta: Array, inner: Array, W: Array, W_other: Array
+    ) -> list[Separated] | None:
+        """The leaf as a sum of products of a part of x and one of w; None if it is none.
+
+        `inner` is what `inner_between` gave; parts of w are for all pairs of columns of W and
+        W_other.
+        """
+        return [(inner, None)] if len(W) == 0 else None
 
     def gradient(
         self, theta: Array, bases: Any, inner: Array, unit: Array, W: Array, weights: Array

@@ -4,6 +4,10 @@ What a leaf computes comes in three steps, and a change of one number repeats on
 touches (`Touches`): its *inner* part, of observed inputs; its *unit*, with latent ones; a scale.
 """
 
+import functools
+import itertools
+import operator
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +19,8 @@ from gplc.kernels.leaves import KERNELS
 Array = NDArray[np.float64]
 # A user's kernel is tried at this many draws from the prior, on at most this many rows.
 TRIES, TRIED_ROWS = 8, 60
+# Entries of covariance matrices that are computed at once where there is a matrix for every row.
+AT_ONCE = 1_000_000
 # Eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-7
 
@@ -38,6 +44,25 @@ class Program(NamedTuple):
     offsets: Array  # (offsets, n, n): what is added inside a phi
     codes: NDArray[np.int64]  # (factors, 3): term, code of phi, number of its offset or -1
     numbers: Array  # (factors, 2): weight and extra of phi
+
+
+def _expanded(
+    product: tuple[int, ...], sites: Mapping[int, Site], values: Mapping[int, Array]
+) -> list[tuple[tuple[int, ...], Array | float]]:
+    """A product of leaves, multiplied out: leaves that vary with w, and what multiplies them."""
+    choices = [[((), values[k])] if k not in sites else _of_site(k, sites[k]) for k in product]
+    return [
+        (
+            tuple(k for key, _ in chosen for k in key),
+            functools.reduce(operator.mul, [amount for _, amount in chosen]),
+        )
+        for chosen in itertools.product(*choices)
+    ]
+
+
+def _of_site(k: int, site: Site) -> list[tuple[tuple[int, ...], Array | float]]:
+    varying: list[tuple[tuple[int, ...], Array | float]] = [((k,), site.amplitude)]
+    return varying + ([((), site.rest)] if np.any(site.rest) else [])
 
 
 class Bound:
@@ -126,10 +151,14 @@ class Bound:
 
     def matrix(self, theta: Array, pieces: Pieces) -> Array:
         """K, as a new array (n, n) in C order."""
-        value = self.kernel.value(iter(self._values(theta, pieces)))
-        if value.shape == (self.n, self.n) and not any(value is unit for unit in pieces.units):
-            return value
-        return np.array(np.broadcast_to(value, (self.n, self.n)))
+        units = pieces.units
+        if len(units) == 1:  # by far the commonest: by the shortest way
+            value = self.places[0].leaf.scaled(theta, units[0])
+        else:
+            value = self.kernel.value(iter(self._values(theta, pieces)))
+        if value.shape != (self.n, self.n) or (len(units) == 1 and value is units[0]):
+            return np.array(np.broadcast_to(value, (self.n, self.n)))
+        return value
 
     def gradient(
         self, theta: Array, pieces: Pieces, W: Array | None, weights: Array
@@ -175,6 +204,23 @@ class Bound:
         entries = self.at_rows(theta, X, None if w is None else w[:, None])
         return np.broadcast_to(entries[:, 0, 0], (X.shape[0],))
 
+    def average_variance(self, theta: Array, X: Array, nodes: Array, weights: Array) -> Array:
+        """Weighted mean of K((x, w), (x, w')) over w and w', for every row x: (rows,).
+
+        Nodes are the columns of a (q, s) array. A few rows at a time: s^2 entries each are many.
+        """
+        result = np.empty(X.shape[0])
+        height = max(2, AT_ONCE // weights.size**2)
+        for begin in range(0, X.shape[0], height):
+            rows = X[begin : begin + height]
+            entries = self.at_rows(theta, rows, nodes)
+            averages = np.tensordot(entries @ weights, weights, 1)
+            if len(averages) < len(rows):  # it is the same for all
+                result[:] = averages[0]
+                break
+            result[begin : begin + height] = averages
+        return result
+
     def sees(self, column: int) -> bool:
         """Whether any leaf sees a latent column."""
         return any(column in place.seen.latent for place in self.places)
@@ -192,6 +238,23 @@ class Bound:
             scale += [(place.where.start + k, sign) for k, sign in moves.scale or ()]
         return LatentMoves(shift, reflection, tuple(scale) if can_scale else None)
 
+    def exchanges(self, first: int, second: int) -> list[tuple[int, int]] | None:
+        """Pairs of places of theta to exchange with two latent columns, so that K stays.
+
+        None if K is not the same function of both.
+        """
+        result = []
+        for place in self.places:
+            sees = [column in place.seen.latent for column in (first, second)]
+            if not any(sees):
+                continue
+            pair = place.leaf.exchanged(place.seen, first, second) if all(sees) else None
+            if pair is None:
+                return None
+            if pair[0] != pair[1]:
+                result.append((place.where.start + pair[0], place.where.start + pair[1]))
+        return result
+
     def program(self, theta: Array, pieces: Pieces, W: Array, column: int) -> Program | None:
         """K as a function of one latent column; None if a leaf is not one the sweep knows."""
         sites: dict[int, Site] = {}
@@ -204,28 +267,21 @@ class Bound:
                 if site is None:
                     return None
                 sites[k] = site
-        values = self._values(theta, pieces)
-        totals: dict[tuple[int, ...], Array | float] = {(): 0.0}
+        values = {
+            k: place.leaf.scaled(theta[place.where], pieces.units[k])
+            for k, place in enumerate(self.places)
+            if k not in sites
+        }
+        totals: dict[tuple[int, ...], Array | float] = {}
         for product in self.kernel.products():
-            expanded: list[tuple[tuple[int, ...], Array | float]] = [((), 1.0)]
-            for k in product:
-                if k not in sites:
-                    expanded = [(key, amount * values[k]) for key, amount in expanded]
-                    continue
-                rest, amplitude = sites[k].rest, sites[k].amplitude
-                with_site = [((*key, k), amount * amplitude) for key, amount in expanded]
-                without = [(key, amount * rest) for key, amount in expanded]
-                expanded = with_site + (without if np.any(rest) else [])
-            for key, amount in expanded:
-                totals[key] = totals.get(key, 0.0) + amount
+            for key, amount in _expanded(product, sites, values):
+                totals[key] = totals[key] + amount if key in totals else amount
         free = np.empty((self.n, self.n))
-        free[:] = totals.pop(())
-        amplitudes = np.empty((len(totals), self.n, self.n))
+        free[:] = totals.pop((), 0.0)
         codes: list[tuple[int, int, int]] = []
         numbers: list[tuple[float, float]] = []
         offsets: list[Array] = []
-        for term, (key, amount) in enumerate(totals.items()):
-            amplitudes[term] = amount
+        for term, key in enumerate(totals):
             for k in key:
                 site = sites[k]
                 codes.append((term, site.code, -1 if site.offset is None else len(offsets)))
@@ -234,11 +290,20 @@ class Bound:
                     offsets.append(site.offset)
         return Program(
             free,
-            amplitudes,
-            np.array(offsets) if offsets else np.empty((0, self.n, self.n)),
+            self._stacked(list(totals.values())),
+            self._stacked(offsets),
             np.array(codes, dtype=np.int64).reshape(-1, 3),
             np.array(numbers).reshape(-1, 2),
         )
+
+    def _stacked(self, matrices: Sequence[Array | float]) -> Array:
+        """Matrices as one array (m, n, n); one that is whole already is not copied."""
+        if len(matrices) == 1 and np.shape(matrices[0]) == (self.n, self.n):
+            return np.ascontiguousarray(matrices[0])[None]
+        result = np.empty((len(matrices), self.n, self.n))
+        for place, matrix in zip(result, matrices, strict=True):
+            place[:] = matrix
+        return result
 
     def check(self, X: Array, means: Array, sds: Array) -> None:
         """Refuse a kernel of the user's that is no covariance function, as far as can be seen.
@@ -303,3 +368,29 @@ class Cross:
         if value.shape == self._shape:
             return value
         return np.array(np.broadcast_to(value, self._shape))
+
+    def average(self, nodes: Array, weights: Array) -> Array:
+        """The weighted mean of `at` over nodes, the columns of a (q, s) array: (rows, n).
+
+        Where every leaf can be split into parts of x and of w, only the latter are computed for
+        each node.
+        """
+        bound, result = self._bound, np.zeros(self._shape)
+        parts = [
+            place.leaf.split(
+                self._theta[place.where], self._inner[k], place.latent(nodes), self._W[k]
+            )
+            for k, place in enumerate(bound.places)
+        ]
+        if any(each is None for each in parts):
+            for node, weight in zip(nodes.T, weights, strict=True):
+                result += weight * self.at(node)
+            return result
+        for product in bound.kernel.products():
+            for chosen in itertools.product(*(parts[k] or [] for k in product)):
+                of_x = functools.reduce(np.multiply, [x for x, _ in chosen])
+                of_latent = [w for _, w in chosen if w is not None]
+                if of_latent:
+                    of_x = of_x * (weights @ functools.reduce(np.multiply, of_latent))
+                result += of_x
+        return result

@@ -26,7 +26,16 @@ from gplc._compiled.covariate_sweep import (
     PRODUCT,
     RATIONAL,
 )
-from gplc.kernels.base import Hyperparameter, LatentMoves, Leaf, Seen, Site, Touches, default
+from gplc.kernels.base import (
+    Hyperparameter,
+    LatentMoves,
+    Leaf,
+    Seen,
+    Separated,
+    Site,
+    Touches,
+    default,
+)
 
 Array = NDArray[np.float64]
 
@@ -84,6 +93,12 @@ class Constant(Leaf):
     def scaled(self, theta: Array, unit: Array) -> Array:
         """c^2."""
         return unit * (math.exp(2.0 * theta[0]) if self.sd is None else self.sd**2)
+
+    def split(
+        self, theta: Array, inner: Array, W: Array, W_other: Array
+    ) -> list[Separated] | None:
+        """c^2."""
+        return [(self.scaled(theta, inner), None)]
 
     def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
         """c^2."""
@@ -167,12 +182,19 @@ class Shaped(Leaf):
         amplitude = [default("signal_sd", Touches.SCALE)] if self.sd is None else []
         return amplitude + seen.names("length_scale", self.ard, Touches.INPUTS)
 
+    def _latent_place(self, seen: Seen, column: int) -> int:
+        """Where in theta the scale of a latent column is."""
+        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
+        return int(self.sd is None) + observed + seen.latent.index(column)
+
     def moves(self, seen: Seen, column: int) -> LatentMoves:
         """Only differences of w count, and in units of its length scale."""
-        first = int(self.sd is None)
-        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
-        place = first + observed + seen.latent.index(column)
-        return LatentMoves(shift=True, reflection=True, scale=((place, 1.0),))
+        scale = ((self._latent_place(seen, column), 1.0),)
+        return LatentMoves(shift=True, reflection=True, scale=scale)
+
+    def exchanged(self, seen: Seen, first: int, second: int) -> tuple[int, int] | None:
+        """The two length scales."""
+        return self._latent_place(seen, first), self._latent_place(seen, second)
 
     def bases(self, X: Array, X_other: Array) -> Array:
         """`basis` of every observed column, or their sum if isotropic: (d, n, m)."""
@@ -218,6 +240,18 @@ class Shaped(Leaf):
             result += self.constant**2
         return result
 
+    def split(
+        self, theta: Array, inner: Array, W: Array, W_other: Array
+    ) -> list[Separated] | None:
+        """Split where phi multiplies, or where there is nothing of x in t."""
+        if len(W) == 0:
+            return [(self.scaled(theta, self.unit(theta, inner, None, W, W_other)), None)]
+        if not self.multiplies and inner is not self.zero:
+            return None
+        of_latent = self.phi(self._latent_sum(theta, W, W_other), self.extra(theta))
+        of_x = self._amplitude(theta) * (inner if self.multiplies else ONE)
+        return [(self.constant**2, None), (of_x, of_latent)]
+
     def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
         """The same for all rows: differences of x are zero."""
         return self.scaled(theta, self.unit(theta, self.zero, None, W, W)[None])
@@ -259,9 +293,10 @@ class Shaped(Leaf):
         others = self._others(theta, W, column)
         offset = None
         if self.multiplies:
+            of_others = ONE if others is ZERO else self.phi(others, 0.0)
             return Site(
                 self.constant**2,
-                amplitude * inner * self.phi(others, 0.0),
+                inner * (amplitude * of_others),
                 self.code,
                 weight,
                 self.extra(theta),
@@ -365,7 +400,7 @@ class SquaredExponential(_Exponential):
         if unit.ndim != 2 or not unit.shape == weights.shape == bases.shape[1:]:
             return super().gradient(theta, bases, inner, unit, W, weights)
         total, *by_bases, by_gaps = covariance.correlation_gradient(bases, W, unit, weights)
-        first, middle, last = self._split(theta, len(W))
+        first, _, last = self._split(theta, len(W))
         result = np.empty(theta.size)
         result[:first] = total
         result[first:last] = np.exp(-2.0 * theta[first:last]) * np.concatenate(by_bases)
@@ -636,10 +671,16 @@ class Linear(Shaped):
 
     def moves(self, seen: Seen, column: int) -> LatentMoves:
         """A scale of w is one of gamma."""
-        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
-        place = observed + seen.latent.index(column)
-        scale = ((place, -1.0),) if self.sd is None else None
+        scale = ((self._latent_place(seen, column), -1.0),) if self.sd is None else None
         return LatentMoves(reflection=True, scale=scale)
+
+    def _latent_place(self, seen: Seen, column: int) -> int:
+        observed = 0 if not seen.observed else len(seen.observed) if self.ard else 1
+        return observed + seen.latent.index(column)
+
+    def exchanged(self, seen: Seen, first: int, second: int) -> tuple[int, int] | None:
+        """The two slopes; none that are given."""
+        return super().exchanged(seen, first, second) if self.sd is None else (0, 0)
 
     def _amplitude(self, theta: Array) -> float:
         return 1.0
@@ -682,6 +723,13 @@ class Linear(Shaped):
         each = X.T[:, :, None] * X_other.T[:, None, :]
         pooled = not self.ard or self.sd is not None
         return each.sum(axis=0, keepdims=True) if pooled and len(each) else each
+
+    def split(
+        self, theta: Array, inner: Array, W: Array, W_other: Array
+    ) -> list[Separated] | None:
+        """Of x, and of w."""
+        of_x: list[Separated] = [(inner, None)]
+        return of_x + ([(1.0, self._latent_sum(theta, W, W_other))] if len(W) else [])
 
     def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
         """gamma^2 x^2, and gamma^2 w w'."""

@@ -1,5 +1,6 @@
 """GPLC: a Gaussian process with a latent covariate."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -40,9 +41,9 @@ RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 BLOCK_SIZE = 16
 
 
-# Nodes of the rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: the
-# trapezoidal rule for one latent covariate, Gauss and Hermite's for each of several.
-TRAPEZOIDAL_NODES, TRAPEZOIDAL_END, HERMITE_NODES = 61, 7.5, 12
+# The rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: trapezoidal,
+# with so many nodes for each of 1, 2, ... latent covariates, up to so far out.
+RULE_NODES, RULE_END = (121, 21, 9), (7.5, 5.0, 4.0)
 
 
 class CovariateState(NamedTuple):
@@ -73,7 +74,8 @@ class LatentCovariate(Model):
     Besides its hyperparameters it has these parts: ``w`` (sweep over single values); ``fold``, a
     reflection of w in a stretch of one input; and those of three moves under which the likelihood
     does not change at all that are right for its kernel: ``shift`` of all w, joint ``scale`` of w
-    and rho_w, and ``reflection`` of w. With several latent covariates these have an index.
+    and rho_w, and ``reflection`` of w. With several latent covariates these have an index, and
+    there is an ``exchange`` of two of them, if the kernel is the same function of all.
 
     Parameters
     ----------
@@ -164,6 +166,12 @@ class LatentCovariate(Model):
         }
         for column in range(self.n_covariates):
             parts |= self._free_parts(column)
+        pairs = list(itertools.combinations(range(self.n_covariates), 2))
+        if pairs and all(self._bound.exchanges(*pair) is not None for pair in pairs):
+            parts["exchange"] = lambda state: (
+                Point(state.w, state.log_density, state),
+                LatentExchange(self, pairs),
+            )
         return parts
 
     def _free_parts(self, column: int) -> dict[str, Part]:
@@ -311,12 +319,12 @@ class LatentCovariate(Model):
         ]
 
     def default_scheme(
-        self, leaps: int = 20, sweeps: int = 0, folds: int = 1, latent_width: float = 4.0
+        self, leaps: int = 20, sweeps: int = 1, folds: int = 1, latent_width: float = 4.0
     ) -> list[Update]:
-        """Hamiltonian Monte Carlo of all unknowns, and moves that it cannot make.
+        """Hamiltonian Monte Carlo of all unknowns, and what it does less well.
 
-        These are the ones under which the likelihood does not change, and folds; `sweeps` over
-        single w_i as in the paper can be added.
+        That are `sweeps` over single w_i as in the paper, which adapt to any noise SD; the moves
+        under which the likelihood does not change; and folds.
         """
         return [
             Update("all", Hamiltonian(leaps)),
@@ -325,34 +333,22 @@ class LatentCovariate(Model):
             *([Update("fold", SymmetricProposal(folds))] if folds else []),
         ]
 
-    def free_scheme(
-        self, width: float = 1.0, latent_width: float = 4.0, folds: int = 5
-    ) -> list[Update]:
-        """The paper's scheme, the moves under which the likelihood does not change, and folds."""
-        return [
-            *self.paper_scheme(width, latent_width),
-            *self._free_moves(),
-            Update("fold", SymmetricProposal(folds)),
-        ]
-
     def _free_moves(self) -> list[Update]:
         samplers: dict[str, Sampler] = {
             "shift": Direct(),
             "scale": Slice(0.5),
             "reflection": Direct(),
         }
-        return [
+        free = [
             Update(part, samplers[kind])
             for kind in samplers
             for part in self.parts
             if part.split("[")[0] == kind
         ]
+        exchange = [Update("exchange", SymmetricProposal())] if "exchange" in self.parts else []
+        return [*free, *exchange]
 
-    schemes = {  # noqa: RUF012
-        "default": default_scheme,
-        "paper": paper_scheme,
-        "free": free_scheme,
-    }
+    schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
 
 
 class CovariateSweep:
@@ -383,6 +379,7 @@ class CovariateSweep:
                 self._compiled(
                     rng, values, program, upper, whitened, (width, max_steps, max_shrinks), counts
                 )
+            del program  # it is as large as what follows
             correlation = model._moved(theta, w, correlation)
         model.ledger["sweep of chol(C)"] += model.n_covariates
         model.ledger["conditional variance mended"] += int(counts[covariate_sweep.CLAMPED])
@@ -440,7 +437,7 @@ def plain_sweep(
     """
     n, noise = model.n, model.noise_variance(theta)
     size = n - 1
-    own, kernel = theta[: model._size], model._bound.kernel
+    own, kernel, placed = theta[: model._size], model._bound.kernel, model._bound.places
     inputs = np.hstack([model.X, model.columns(w).T])
     place = model.X.shape[1] + column
     rows = np.empty((4, n))
@@ -452,11 +449,11 @@ def plain_sweep(
         def evaluate(value: float, case: int = case, others: Array = others) -> Point:
             here = inputs[case : case + 1].copy()
             here[0, place] = value
-            solved = kernel.matrix(own, here, others, model.n_covariates)
+            row = kernel.matrix_at(placed, own, here, np.vstack([others, here]))
+            solved, variance = np.ascontiguousarray(row[:, :size]), float(row[0, size]) + noise
             solve_lower_rows(upper, size, solved)
             gap = model.y[case] - float(solved[0] @ whitened[:size])
-            variance = float(kernel.matrix(own, here, here, model.n_covariates)[0, 0])
-            variance += noise - float(solved[0] @ solved[0])
+            variance -= float(solved[0] @ solved[0])
             variance = covariate_sweep._mended(variance, noise, counts)
             density = covariate_sweep._log_density(value, gap, variance)
             return Point(value, density, (solved[0], gap, variance))
@@ -536,6 +533,33 @@ class LatentFold:
         return Point(w, moved.log_density, moved)
 
 
+class LatentExchange:
+    """Two latent covariates, exchanged with their hyperparameters.
+
+    The likelihood does not change, and the prior only if it is not the same for both: without this
+    move every chain would settle for one order of them.
+    """
+
+    def __init__(self, model: LatentCovariate, pairs: list[tuple[int, int]]) -> None:
+        self._model = model
+        self._pairs = pairs
+
+    def propose(self, rng: np.random.Generator, point: Point) -> Point:
+        """The state with two of them exchanged, or, half of the time, as it is."""
+        model, state = self._model, point.payload
+        pair = self._pairs[rng.integers(len(self._pairs))]
+        if rng.random() < 0.5 or state.factor is None:
+            return point
+        theta, w = state.theta.copy(), state.w.copy()
+        for places in model._bound.exchanges(*pair) or []:
+            theta[list(places)] = theta[list(reversed(places))]
+        columns = model.columns(w)
+        columns[list(pair)] = columns[list(reversed(pair))]
+        density = model._log_density(theta, w, state.factor)
+        moved = state._replace(theta=theta, w=w, log_density=density)
+        return Point(w, density, moved)
+
+
 def latent_rule(n_covariates: int) -> tuple[Array, Array]:
     """Nodes (n_covariates, s) and weights (s,) of a rule for averages over w ~ N(0, I).
 
@@ -545,16 +569,12 @@ def latent_rule(n_covariates: int) -> tuple[Array, Array]:
     >>> round(float(weights @ nodes[0] ** 4), 6)
     3.0
     """
-    if n_covariates == 1:
-        nodes = np.linspace(-TRAPEZOIDAL_END, TRAPEZOIDAL_END, TRAPEZOIDAL_NODES)
-        weights = np.exp(-0.5 * nodes**2)
-        return nodes[None], weights / weights.sum()
-    each, by_node = np.polynomial.hermite_e.hermegauss(HERMITE_NODES)
-    grid = np.meshgrid(*[each] * n_covariates, indexing="ij")
-    weights = np.ones(())
-    for _ in range(n_covariates):
-        weights = np.multiply.outer(weights, by_node / by_node.sum())
-    return np.array([axis.ravel() for axis in grid]), weights.ravel()
+    which = min(n_covariates, len(RULE_NODES)) - 1
+    each = np.linspace(-RULE_END[which], RULE_END[which], RULE_NODES[which])
+    axes = np.meshgrid(*[each] * n_covariates, indexing="ij")
+    nodes = np.array([axis.ravel() for axis in axes])
+    weights = np.exp(-0.5 * np.sum(nodes**2, axis=0))
+    return nodes, weights / weights.sum()
 
 
 class ConditionedCovariate:
@@ -595,12 +615,8 @@ class ConditionedCovariate:
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1), by a fine rule."""
         nodes, weights = latent_rule(len(self._W))
-        cross = self._bound.cross(self._theta, X, self._W)
-        average = np.zeros((X.shape[0], self._bound.n))
-        for w, weight in zip(nodes.T, weights, strict=True):
-            average += weight * cross.at(w)
-        between = self._bound.at_rows(self._theta, X, nodes)
-        variance = np.einsum("s,rst,t->r", weights, between, weights, optimize=True)
+        average = self._bound.cross(self._theta, X, self._W).average(nodes, weights)
+        variance = self._bound.average_variance(self._theta, X, nodes, weights)
         return gaussian_conditional(self._factor, average, variance)
 
     def residual_variance(self, X: Array, nodes: Array) -> Array:

@@ -349,7 +349,7 @@ class LatentVariance(Model):
         return np.concatenate([state.theta, u]), self._whitened_density(state)
 
     def _whitened_density(self, state: VarianceState) -> float:
-        """log p(theta, u, y): that of z without the determinant of L_z."""
+        """Log p(theta, u, y): that of z without the determinant of L_z."""
         if impossible(state.log_density):
             return -np.inf
         z_factor = usable(state.z_factor)

@@ -1,16 +1,17 @@
 """From results of jobs to the numbers that tables, figures and verdicts show."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from gplc.diagnostics import autocorrelation_time, autocorrelations
 from gplc.paper import published
-from gplc.paper.experiments import QUANTITIES, Fit, Race, held_out
+from gplc.paper.experiments import QUANTITIES, Fit, Race, held_out, starting_density
 from gplc.paper.jobs import CPU, Result
 from gplc.paper.settings import DATASETS, METHODS, SAMPLERS
 
@@ -186,21 +187,49 @@ class Lap:
         return np.cumsum(costs)
 
 
-def laps_from(results: Mapping[tuple[str, int], tuple[Race, Result]]) -> dict[str, Lap]:
-    """Gather runs, given by sampler and number."""
-    laps = {}
-    for sampler in SAMPLERS:
-        runs = [result for (name, _), (_, result) in sorted(results.items()) if name == sampler]
-        laps[sampler] = Lap(
-            np.stack([run["values"] for run in runs]),
-            np.stack([run["log_density"] for run in runs]),
-            float(runs[0]["origin"]),
-            int(runs[0]["tuning"]),
-            np.stack([run["seconds"] for run in runs]),
-            float(np.mean([run["acceptance"] for run in runs])),
-            float(np.mean([run["evaluations"] for run in runs])),
-        )
-    return laps
+Laps = Mapping[str, Lap]
+
+
+def laps_from(
+    results: Mapping[tuple[float, str, int], tuple[Race, Result]],
+) -> dict[float, dict[str, Lap]]:
+    """Gather runs, given by jitter, sampler and number, by jitter and sampler."""
+    jitters = dict.fromkeys(jitter for jitter, _, _ in results)
+    return {
+        jitter: {
+            sampler: _lap(
+                [
+                    result
+                    for key, (_, result) in sorted(results.items())
+                    if key[:2] == (jitter, sampler)
+                ]
+            )
+            for sampler in SAMPLERS
+        }
+        for jitter in jitters
+    }
+
+
+def _lap(runs: Sequence[Result]) -> Lap:
+    return Lap(
+        np.stack([run["values"] for run in runs]),
+        np.stack([run["log_density"] for run in runs]),
+        float(runs[0]["origin"]),
+        int(runs[0]["tuning"]),
+        np.stack([run["seconds"] for run in runs]),
+        float(np.mean([run["acceptance"] for run in runs])),
+        float(np.mean([run["evaluations"] for run in runs])),
+    )
+
+
+def implied_jitter(seed: int, n_train: int) -> float:
+    """The sigma_J with which the log density at the prior mean is the paper's, about -13."""
+
+    def gap(log_jitter: float) -> float:
+        density = starting_density(seed, n_train, math.exp(log_jitter))
+        return density - published.STARTING_DENSITY
+
+    return math.exp(brentq(gap, math.log(1e-3), 0.0, xtol=1e-3))
 
 
 class Arrival(NamedTuple):
@@ -210,7 +239,7 @@ class Arrival(NamedTuple):
     iterations: Array
 
 
-def equilibrium(laps: Mapping[str, Lap]) -> tuple[float, float]:
+def equilibrium(laps: Laps) -> tuple[float, float]:
     """Where 95% of the sum of z lies, by the samplers that move z as a whole.
 
     Runs that have not arrived themselves, one value at a time, can not say where to.
@@ -233,3 +262,13 @@ def arrival(lap: Lap, within: tuple[float, float]) -> Arrival:
         seconds.append(float(lap.times(run)[first]) if row.any() else math.inf)
         iterations.append(first + 1 if row.any() else math.inf)
     return Arrival(np.array(seconds), np.array(iterations))
+
+
+def lost(laps: Laps) -> set[str]:
+    """Samplers that mostly do not arrive while they tune: their draws say nothing of tau."""
+    within = equilibrium(laps)
+    return {
+        name
+        for name, lap in laps.items()
+        if np.median(arrival(lap, within).iterations) > lap.tuning
+    }

@@ -1,7 +1,7 @@
 """The two kinds of job: a model fitted to a training set and judged, and a run of a sampler."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +14,7 @@ from gplc.diagnostics import autocorrelation_time, judged
 from gplc.draws import Draws
 from gplc.models.base import Model
 from gplc.paper.jobs import Result
-from gplc.paper.settings import DATASETS, METHODS, SAMPLERS, Beliefs, Settings, Variant
+from gplc.paper.settings import CHOSEN, DATASETS, METHODS, SAMPLERS, Beliefs, Settings, Variant
 from gplc.posterior import Posterior, ResponseComponents
 from gplc.predictive import Predictive
 
@@ -136,8 +136,8 @@ class Race:
 
     @property
     def name(self) -> str:
-        """Sampler and number."""
-        return f"race-{self.sampler}-{self.number}"
+        """Jitter, sampler and number."""
+        return f"race-{self.beliefs.jitter:g}-{self.sampler}-{self.number}"
 
     def model(self) -> Model:
         """The model of the first training set of U1."""
@@ -188,12 +188,14 @@ class Race:
 
 def fits(settings: Settings, variant: Variant, sets: int) -> dict[tuple[str, int, str], Fit]:
     """Fits of all methods to the first `sets` training sets, by data set, number and method."""
+    # Only GPLV has a jitter: what changes nothing must not make the others do their work again.
+    usual = replace(variant.beliefs, jitter=CHOSEN.beliefs.jitter)
     return {
         (dataset, number, method): Fit(
             dataset,
             number,
             method,
-            variant.beliefs,
+            variant.beliefs if method == "gplv" else usual,
             settings.n_train,
             settings.n_test,
             round(settings.iterations[method] * variant.length),
@@ -208,17 +210,24 @@ def fits(settings: Settings, variant: Variant, sets: int) -> dict[tuple[str, int
     }
 
 
-def races(settings: Settings) -> dict[tuple[str, int], Race]:
-    """All runs of all samplers, by sampler and number."""
+def races(settings: Settings) -> dict[tuple[float, str, int], Race]:
+    """All runs of all samplers, by jitter, sampler and number."""
     return {
-        (sampler, number): Race(
+        (jitter, sampler, number): Race(
             sampler,
             number,
-            Beliefs(),
+            Beliefs(jitter=jitter),
             settings.n_train,
-            settings.race_iterations[sampler],
+            round(length * settings.race_iterations[sampler]),
             settings.seed,
         )
+        for jitter, length in settings.jitters.items()
         for number in range(1, settings.races + 1)
         for sampler in SAMPLERS
     }
+
+
+def starting_density(seed: int, n_train: int, jitter: float) -> float:
+    """Log density of GPLV where races start, at the prior mean."""
+    model = Race("paper", 1, Beliefs(jitter=jitter), n_train, 0, seed).model()
+    return model.log_density(model.prior_mean())

@@ -1,6 +1,7 @@
 """The paper's figures, and two that sum up: numbers in, a matplotlib Figure out."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 
 from gplc import _files
 from gplc.paper import illustrations, published
-from gplc.paper.analysis import Array, Lap, Scores, paired, published_regret
+from gplc.paper.analysis import Array, Laps, Scores, paired, published_regret
 from gplc.paper.experiments import QUANTITIES
 from gplc.paper.settings import DATASETS, METHODS, NAMES, SAMPLER_NAMES, SAMPLERS
 from gplc.paper.tables import PAIRS
@@ -53,11 +54,11 @@ LOGGED = frozenset(QUANTITIES[:4])
 
 def write(figure: Figure, folder: Path, name: str) -> None:
     """Save a figure as PNG and PDF."""
-    for suffix in (".png", ".pdf"):
+    # Without a date, the same numbers give the same file.
+    for suffix, metadata in ((".png", {}), (".pdf", {"CreationDate": None})):
         with _files.replacing(folder / f"{name}{suffix}") as draft:
-            # Without a date, the same numbers give the same file.
-            extra = {"CreationDate": None} if suffix == ".pdf" else {}
-            figure.savefig(draft, format=suffix[1:], dpi=DPI, metadata=extra)
+            figure.savefig(draft, format=suffix[1:], dpi=DPI, metadata=metadata)
+        figure.set_layout_engine("none")  # it is laid out now, and to do so again is slow
 
 
 def in_style(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -299,17 +300,12 @@ def _regrets(axes: Axes, scores: Scores) -> None:
 
 
 @in_style
-def autocorrelation(laps: Mapping[str, Lap]) -> Figure:
+def autocorrelation(laps: Laps) -> Figure:
     """Autocorrelations against CPU time, for all six quantities; one run of each sampler."""
     figure = blank(9.0, 4.8)
     panels = figure.subplots(2, 3, sharey=True)
     for place, (axes, quantity) in enumerate(zip(panels.flat, QUANTITIES, strict=True)):
-        # Far enough to see modified Metropolis come down, and how far the others are by then.
-        horizon = 8.0 * float(laps["paper"].tau_cpu()[:, place].mean())
-        slowest = min(
-            lap.used.shape[1] * lap.cost / 4 for lap in laps.values()
-        )  # estimates at longer lags are noise
-        horizon = min(max(horizon, 0.5), slowest)
+        horizon = _horizon(laps, place)
         for sampler in SAMPLERS:
             lap = laps[sampler]
             colour, dashes = SAMPLER_LINES[sampler]
@@ -338,8 +334,19 @@ def autocorrelation(laps: Mapping[str, Lap]) -> Figure:
     return figure
 
 
+def _horizon(laps: Laps, place: int) -> float:
+    """The longest lag shown, in CPU seconds.
+
+    Far enough to see modified Metropolis come down, and how far the others are by then; but no
+    further than a quarter of a run, since estimates at longer lags are noise.
+    """
+    quarter = min(lap.used.shape[1] * lap.cost / 4 for lap in laps.values())
+    time = 8.0 * float(laps["paper"].tau_cpu()[:, place].mean())
+    return min(max(time, 0.5), quarter) if math.isfinite(time) else quarter
+
+
 @in_style
-def traces(laps: Mapping[str, Lap], slice_iterations: int = 400) -> Figure:
+def traces(laps: Laps, slice_iterations: int = 400) -> Figure:
     """Log density and sum of z from the prior mean on, over the same CPU time for all.
 
     As in the paper the time is that of the first 400 iterations of the slice sampler; a second
@@ -363,7 +370,7 @@ def traces(laps: Mapping[str, Lap], slice_iterations: int = 400) -> Figure:
         row[0].set_title(f"{SAMPLER_NAMES[sampler]}: {count} iterations", loc="left")
         row[1].set_title(f"{int((lap.times() <= whole).sum())} iterations", loc="left")
         row[0].set_ylabel("log density")
-        row[1].set_ylabel(SYMBOLS["sum z"])
+        row[1].set_ylabel("sum of z")
     panels[-1, 0].set_xlabel("CPU seconds")
     panels[-1, 1].set_xlabel("CPU seconds")
     panels[0, 0].set_xlim(0, span)

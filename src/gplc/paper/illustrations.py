@@ -104,7 +104,7 @@ def extreme_value() -> tuple[Array, Array]:
     >>> abs(float(np.trapezoid(t * density, t))) < 1e-3
     True
     """
-    t = np.linspace(-6.0, 3.0, 1801)
+    t = np.linspace(-12.0, 3.0, 1501)
     return t, np.exp(standard_extreme_value_logpdf(t))
 
 

@@ -12,10 +12,11 @@ from gplc import _files
 from gplc.paper import published
 from gplc.paper.analysis import (
     Array,
-    Lap,
+    Laps,
     Scores,
     arrival,
     equilibrium,
+    lost,
     paired,
     published_regret,
     standard_error,
@@ -228,40 +229,43 @@ def effort(scores: Scores) -> Table:
 # --- samplers of GPLV -----------------------------------------------------------------------
 
 
-def autocorrelation_times(laps: Mapping[str, Lap]) -> Table:
+def autocorrelation_times(laps: Laps, jitter: float) -> Table:
     """The paper's table of adjusted autocorrelation times, ours and theirs."""
     rows: list[list[Cell]] = []
+    away = lost(laps)
     for sampler in SAMPLERS:
         lap = laps[sampler]
         times, short = lap.tau_cpu().mean(axis=0), lap.too_short()
-        rows.append(
-            [
-                SAMPLER_NAMES[sampler],
-                "CPU s",
-                *(
-                    f"> {time:.3g}" if bound else f"{time:.3g}"
-                    for time, bound in zip(times, short, strict=True)
-                ),
-            ]
-        )
+        cells = [
+            f"> {time:.3g}" if bound else f"{time:.3g}"
+            for time, bound in zip(times, short, strict=True)
+        ]
+        if sampler in away:
+            cells = ["not there"] * len(QUANTITIES)
+        rows.append([SAMPLER_NAMES[sampler], "CPU s", *cells])
         if sampler in published.AUTOCORRELATION_TIMES:
             printed = published.AUTOCORRELATION_TIMES[sampler]
             rows.append(["", "paper", *(f"{time:.2f}" for time in printed)])
     return Table(
-        "autocorrelation_cpu",
-        "Autocorrelation times adjusted for computation time (mean of the runs; >: the runs are "
-        "shorter than 20 autocorrelation times, which then is a lower bound)",
+        f"autocorrelation_cpu_{jitter:g}",
+        f"Autocorrelation times adjusted for computation time, sigma_J = {jitter:g} (mean of the "
+        "runs; >: the runs are shorter than 20 times that; not there: most runs had not reached "
+        "the posterior when tuning ended)",
         ("sampler", "unit", *QUANTITIES),
         rows,
         [""] * (2 + len(QUANTITIES)),
     )
 
 
-def autocorrelation_iterations(laps: Mapping[str, Lap]) -> Table:
+def autocorrelation_iterations(laps: Laps, jitter: float) -> Table:
     """Autocorrelation times in iterations, and what an iteration costs."""
     rows: list[list[Cell]] = []
+    away = lost(laps)
     for sampler in SAMPLERS:
         lap = laps[sampler]
+        taus = lap.tau().mean(axis=0)
+        if sampler in away:
+            taus = np.full_like(taus, np.nan)
         rows.append(
             [
                 SAMPLER_NAMES[sampler],
@@ -269,12 +273,13 @@ def autocorrelation_iterations(laps: Mapping[str, Lap]) -> Table:
                 1e3 * lap.cost,
                 lap.evaluations,
                 lap.acceptance,
-                *lap.tau().mean(axis=0).tolist(),
+                *taus.tolist(),
             ]
         )
     return Table(
-        "autocorrelation_iterations",
-        "The same in iterations, without CPU time, and what an iteration costs",
+        f"autocorrelation_iterations_{jitter:g}",
+        f"The same in iterations, without CPU time, and what an iteration costs, "
+        f"sigma_J = {jitter:g}",
         (
             "sampler",
             "iterations a run",
@@ -288,11 +293,11 @@ def autocorrelation_iterations(laps: Mapping[str, Lap]) -> Table:
     )
 
 
-def speed_ratios(laps: Mapping[str, Lap]) -> Table:
+def speed_ratios(laps: Laps, jitter: float) -> Table:
     """How many times longer than modified Metropolis the others take."""
     rows: list[list[Cell]] = []
     base = laps["paper"]
-    for sampler in SAMPLERS[1:]:
+    for sampler in (name for name in SAMPLERS[1:] if name not in lost(laps)):
         lap = laps[sampler]
         in_iterations = lap.tau().mean(axis=0) / base.tau().mean(axis=0)
         in_seconds = lap.tau_cpu().mean(axis=0) / base.tau_cpu().mean(axis=0)
@@ -304,15 +309,16 @@ def speed_ratios(laps: Mapping[str, Lap]) -> Table:
             printed = printed / np.array(published.AUTOCORRELATION_TIMES["paper"])
             rows.append([name, "paper, CPU time", *printed.tolist()])
     return Table(
-        "autocorrelation_ratios",
-        "Autocorrelation times relative to modified Metropolis (above 1: slower than it)",
+        f"autocorrelation_ratios_{jitter:g}",
+        f"Autocorrelation times relative to modified Metropolis, sigma_J = {jitter:g} (above 1: "
+        "slower than it)",
         ("sampler", "in", *QUANTITIES),
         rows,
         ("", "", *[".2g"] * len(QUANTITIES)),
     )
 
 
-def arrivals(laps: Mapping[str, Lap]) -> Table:
+def arrivals(laps: Laps, jitter: float) -> Table:
     """Time from the prior mean to equilibrium."""
     within = equilibrium(laps)
     rows: list[list[Cell]] = []
@@ -324,15 +330,22 @@ def arrivals(laps: Mapping[str, Lap]) -> Table:
                 float(np.median(times.seconds)),
                 float(times.seconds.max()),
                 float(np.median(times.iterations)),
+                float(laps[sampler].times()[-1]),
             ]
         )
     return Table(
-        "arrival",
+        f"arrival_{jitter:g}",
         f"From the prior mean until the sum of z first lies where 95% of it does "
-        f"({within[0]:.0f} to {within[1]:.0f})",
-        ("sampler", "CPU s (median run)", "CPU s (slowest run)", "iterations (median run)"),
+        f"({within[0]:.0f} to {within[1]:.0f}), sigma_J = {jitter:g}",
+        (
+            "sampler",
+            "CPU s (median run)",
+            "CPU s (slowest run)",
+            "iterations (median run)",
+            "CPU s of a whole run",
+        ),
         rows,
-        ("", ".2f", ".2f", ".0f"),
+        ("", ".2f", ".2f", ".0f", ".1f"),
     )
 
 

@@ -83,19 +83,20 @@ class Hamiltonian:
     def step(
         self, rng: np.random.Generator, point: Point, target: GradientTarget
     ) -> tuple[Point, Info]:
-        """One trajectory. An impossible point has no gradient, and stays."""
+        """One trajectory; from an impossible point, which has no gradient, a jump."""
         n_leaps = int(rng.integers((self.leaps + 1) // 2, self.leaps + 1))
         size = self.step_size * rng.uniform(0.9, 1.0)
         momentum = rng.standard_normal(point.position.size)
         threshold = -rng.standard_exponential()
         if impossible(point.log_density):
-            return point, Info(0.0, 0, n_impossible=1, position=point.position)
+            return self._escape(point, target, momentum)
         # In units of `scales` the metric is the identity.
         along, push_of = self._strides(size)
         energy = 0.5 * float(momentum @ momentum) - point.log_density
         momentum = momentum + 0.5 * push_of(target.gradient(point))
-        now, log_ratio = point, -math.inf
-        for n_done in range(1, n_leaps + 1):
+        now, log_ratio, n_done = point, -math.inf, 0
+        for _ in range(n_leaps):
+            n_done += 1
             now = target.evaluate(now.position + along(momentum))
             if impossible(now.log_density):
                 log_ratio = -math.inf
@@ -115,6 +116,14 @@ class Hamiltonian:
             position=end.position,
         )
         return end, info
+
+    def _escape(self, point: Point, target: GradientTarget, noise: Array) -> tuple[Point, Info]:
+        """From an impossible point any possible one is accepted."""
+        along, _ = self._strides(1.0)
+        jump = target.evaluate(point.position + along(noise))
+        escaped = not impossible(jump.log_density)
+        end = jump if escaped else point
+        return end, Info(float(escaped), 1, 2 - escaped, position=end.position)
 
     def _strides(self, size: float) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         """What turns momenta into moves, and gradients into changes of momentum."""

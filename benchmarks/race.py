@@ -1,0 +1,324 @@
+"""A race between samplers: effective draws per CPU second of the slowest quantity.
+
+    python benchmarks/race.py [--models gplv ...] [--data U1 M1] [--seeds 3] [--seconds 20]
+                              [--peers] [--out FILE.json] [--figure FILE.png]
+
+Every scheme of a model runs on the same data, in turn, once for each seed, so that a busy machine
+slows all alike. A run has a warm-up that is not counted, and draws until its CPU time is used up.
+What is judged is the smallest effective sample size (bulk, arviz-stats) among all
+hyperparameters, the log density and the latent summaries (sum w^2, or sum z and sum z^2), per CPU
+second. Ratios are taken seed by seed, to the paper's scheme; the table shows their median and
+range.
+
+A second table compares posterior means of the hyperparameters with those of all schemes together,
+in Monte Carlo standard errors: every scheme has to find the same posterior.
+
+With ``--peers`` NumPyro's NUTS runs on the identical posteriors, if it is installed (`pip install
+-e .[bench]`): whitened for GPLV, in double precision, on one thread; compilation and warm-up are
+not counted against it.
+
+GPLC is listed twice with the paper's scheme: with our compiled sweep, and as the paper computes
+it, with a factorisation for every density. The draws are the same, so that the second is the first
+with the time of its sweeps multiplied by the ratio that `benchmarks/sweep.py` measures.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import sweep
+from arviz_stats.base import array_stats
+from numpy.typing import NDArray
+
+from gplc import datasets
+from gplc.chains import advance, start
+from gplc.models import MODELS, Model
+
+Array = NDArray[np.float64]
+
+SCHEMES: Mapping[str, tuple[str, ...]] = {
+    "std": ("paper", "default"),
+    "gplc": ("paper", "default"),
+    "gplv": ("paper", "elliptical", "default"),
+}
+NUTS = "NumPyro NUTS"
+NAIVE = "paper, factorising"
+WARMUP = 500
+# Draws of a peer at a time: each batch has an overhead that must not count for much.
+PEER_BATCH: Mapping[str, int] = {"std": 2000, "gplc": 100, "gplv": 400}
+
+
+class Run(NamedTuple):
+    """Draws of one scheme, and the CPU time they took."""
+
+    theta: Array  # (draws, k)
+    quantities: dict[str, Array]
+    seconds: float
+
+
+def model_of(key: str, data: str, n: int) -> Model:
+    """One of the models on one of the paper's data sets, standardized."""
+    made = datasets.make_paper(data, n=n, random_state=1)
+    X = (made.X - made.X.mean(axis=0)) / made.X.std(axis=0)
+    return MODELS[key](X, (made.y - made.y.mean()) / made.y.std())
+
+
+def quantities(model: Model, theta: Array, latent: Array, log_density: Array) -> dict[str, Array]:
+    """What is judged: one series for each quantity."""
+    result = dict(zip(model.names, theta.T, strict=True))
+    result["log density"] = log_density
+    if model.key == "gplv":
+        result["sum z"] = latent.sum(axis=1)
+    if model.n_latent:
+        result[f"sum {'w' if model.key == 'gplc' else 'z'}^2"] = (latent**2).sum(axis=1)
+    return result
+
+
+def run_scheme(model: Model, scheme: str, seed: int, seconds: float) -> Run:
+    """A chain with one of our schemes, for so many seconds of CPU time after warm-up."""
+    position = start(model, model.scheme(scheme), seed)
+    chain = advance(model, position, WARMUP, tune=True)
+    chain = advance(model, chain.position, 50, tune=False)
+    while (spent := chain.seconds["draws"]) < seconds:
+        each = spent / len(chain.log_density)
+        more = int(np.clip((seconds - spent) / each, 20, 2000))
+        chain = chain.followed_by(advance(model, chain.position, more, tune=False))
+    found = quantities(model, chain.theta, chain.latent, chain.log_density)
+    return Run(chain.theta, found, chain.seconds["draws"])
+
+
+def effective(series: Array) -> float:
+    """Bulk effective sample size of one chain."""
+    return float(array_stats.ess(series[None]))
+
+
+def score(run: Run) -> tuple[float, str]:
+    """Effective draws per CPU second of the slowest quantity, and its name."""
+    sizes = {name: effective(series) for name, series in run.quantities.items()}
+    slowest = min(sizes, key=lambda name: sizes[name])
+    return sizes[slowest] / run.seconds, slowest
+
+
+def naive_share(model: Model, run: Run) -> float:
+    """How much longer the paper's scheme takes with a factorisation for every density."""
+    theta = run.theta[-1]
+    state = sweep.settled_state(model, theta, 2)
+    ours = sweep.time_ours(model, state, 1)
+    theirs = sweep.time_baseline(model, state, 1, min(model.n, 40))
+    each = run.seconds / len(run.theta)
+    return 1.0 + model.n * (theirs.seconds / min(model.n, 40)) / each - ours.seconds / each
+
+
+# The peer: the same densities, written for NumPyro
+
+
+def numpyro_runner() -> Callable[[Model, int, float], Run] | None:
+    """A function like `run_scheme` for NumPyro's NUTS, or None if it is not installed."""
+    os.environ.setdefault(
+        "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    )
+    try:
+        import jax
+        import jax.numpy as jnp
+        import numpyro
+        import numpyro.distributions as dist
+        from numpyro.infer import MCMC, NUTS
+    except ImportError:
+        print("NumPyro is not installed: pip install -e '.[bench]'")
+        return None
+    jax.config.update("jax_enable_x64", True)
+
+    def density(model: Model) -> Callable[[], None]:
+        X, y, eye = jnp.asarray(model.X), jnp.asarray(model.y), jnp.eye(model.n)
+        gaps = (X.T[:, :, None] - X.T[:, None, :]) ** 2
+        priors = model.priors
+
+        def covariance(theta: Any, distances: Any) -> Any:
+            decay = jnp.tensordot(jnp.exp(-2.0 * theta[1:]), distances, 1)
+            return 1.0 + jnp.exp(2.0 * theta[0]) * jnp.exp(-decay)
+
+        def program() -> None:
+            theta = numpyro.sample("theta", dist.Normal(priors.means, priors.sds))
+            if model.key == "gplv":
+                split = theta.size // 2
+                root = jnp.linalg.cholesky(covariance(theta[split:], gaps) + 1e-6 * eye)
+                u = numpyro.sample("u", dist.Normal(jnp.zeros(model.n), 1.0))
+                z = numpyro.deterministic("latent", root @ u)
+                C = covariance(theta[:split], gaps) + jnp.diag(jnp.exp(2.0 * z))
+            else:
+                distances = gaps
+                if model.key == "gplc":
+                    w = numpyro.sample("latent", dist.Normal(jnp.zeros(model.n), 1.0))
+                    distances = jnp.concatenate([gaps, ((w[:, None] - w) ** 2)[None]])
+                C = covariance(theta[:-1], distances) + jnp.exp(2.0 * theta[-1]) * eye
+            numpyro.sample("y", dist.MultivariateNormal(0.0, C), obs=y)
+
+        return program
+
+    def run(model: Model, seed: int, seconds: float) -> Run:
+        kernel = NUTS(density(model), target_accept_prob=0.9)
+        mcmc = MCMC(
+            kernel, num_warmup=WARMUP, num_samples=PEER_BATCH[model.key], progress_bar=False
+        )
+        mcmc.warmup(jax.random.PRNGKey(seed))
+        mcmc.run(mcmc.post_warmup_state.rng_key)  # compiles for batches of this size
+        drawn: list[dict[str, Array]] = []
+        spent = 0.0
+        while spent < seconds:
+            mcmc.post_warmup_state = mcmc.last_state
+            began = time.process_time()
+            mcmc.run(mcmc.post_warmup_state.rng_key)
+            jax.block_until_ready(mcmc.get_samples())
+            spent += time.process_time() - began
+            drawn.append({k: np.asarray(v) for k, v in mcmc.get_samples().items()})
+        theta = np.concatenate([each["theta"] for each in drawn])
+        latent = (
+            np.concatenate([each["latent"] for each in drawn])
+            if model.n_latent
+            else np.empty((len(theta), 0))
+        )
+        log_density = np.array(
+            [model.log_density(model.unknowns(t, v)) for t, v in zip(theta, latent, strict=True)]
+        )
+        return Run(theta, quantities(model, theta, latent, log_density), spent)
+
+    return run
+
+
+# The race
+
+
+def race(key: str, data: str, n: int, seeds: int, seconds: float, peers: bool) -> dict[str, Any]:
+    """All schemes of a model on one data set."""
+    model = model_of(key, data, n)
+    entrants: dict[str, Callable[[int], Run]] = {
+        scheme: lambda seed, scheme=scheme: run_scheme(model, scheme, seed, seconds)
+        for scheme in SCHEMES[key]
+    }
+    nuts = numpyro_runner() if peers else None
+    if nuts is not None:
+        entrants[NUTS] = lambda seed: nuts(model, seed, seconds)
+    runs: dict[str, list[Run]] = {name: [] for name in entrants}
+    for seed in range(1, seeds + 1):
+        for name, enter in entrants.items():
+            runs[name].append(enter(seed))
+    scores = {name: [score(run) for run in own] for name, own in runs.items()}
+    if key == "gplc":
+        scores[NAIVE] = [
+            (rate / naive_share(model, run), slowest)
+            for run, (rate, slowest) in zip(runs["paper"], scores["paper"], strict=True)
+        ]
+    rows = []
+    for name, own in scores.items():
+        ratios = [r / base for (r, _), (base, _) in zip(own, scores["paper"], strict=True)]
+        rows.append(
+            {
+                "scheme": name,
+                "rate": statistics.median(rate for rate, _ in own),
+                "slowest": statistics.mode(slowest for _, slowest in own),
+                "ratio": statistics.median(ratios),
+                "ratio_range": (min(ratios), max(ratios)),
+            }
+        )
+    return {"model": key, "data": data, "n": n, "rows": rows, "means": means(model, runs)}
+
+
+def means(model: Model, runs: Mapping[str, list[Run]]) -> dict[str, dict[str, list[float]]]:
+    """Posterior means, and how far each scheme is from all together, in standard errors."""
+    centres: dict[str, list[tuple[float, float]]] = {}
+    for name, own in runs.items():
+        found = []
+        for k in range(len(model.names)):
+            series = [run.theta[:, k] for run in own]
+            size = sum(effective(each) for each in series)
+            pooled = np.concatenate(series)
+            found.append((float(pooled.mean()), float(pooled.std() / np.sqrt(size))))
+        centres[name] = found
+    result: dict[str, dict[str, list[float]]] = {}
+    for k, quantity in enumerate(model.names):
+        all_means = np.array([centres[name][k][0] for name in runs])
+        errors = np.array([centres[name][k][1] for name in runs])
+        weights = errors**-2 / np.sum(errors**-2)
+        centre = float(weights @ all_means)
+        # The common mean holds a share of each scheme's own.
+        spread = errors * np.sqrt(np.maximum(1.0 - weights, 1e-9))
+        result[quantity] = {
+            name: [float(mean), float((mean - centre) / error)]
+            for name, mean, error in zip(runs, all_means, spread, strict=True)
+        }
+    return result
+
+
+def show(result: Mapping[str, Any]) -> None:
+    """Both tables of one race."""
+    print(f"\n{result['model']} on {result['data']}, n = {result['n']}")
+    print(f"{'scheme':20} {'ESS / CPU s':>12} {'to paper':>9} {'range':>16}  slowest")
+    for row in result["rows"]:
+        low, high = row["ratio_range"]
+        print(
+            f"{row['scheme']:20} {row['rate']:12.3f} {row['ratio']:9.2f} "
+            f"{low:7.2f} to {high:6.2f}  {row['slowest']}"
+        )
+    for quantity, by_scheme in result["means"].items():
+        cells = "  ".join(f"{n} {m:.2f} ({t:+.1f})" for n, (m, t) in by_scheme.items())
+        print(f"  mean log {quantity}: {cells}")
+
+
+def draw(results: list[dict[str, Any]], path: Path) -> None:
+    """Rates as points on a log scale, one panel for each race."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        len(results), 1, figsize=(7.0, 1.1 + 1.1 * len(results)), squeeze=False, sharex=True
+    )
+    for axis, result in zip(axes[:, 0], results, strict=True):
+        names = [row["scheme"] for row in result["rows"]]
+        rates = [row["rate"] for row in result["rows"]]
+        axis.barh(names, rates, color="0.45", height=0.6)
+        axis.set_xscale("log")
+        axis.invert_yaxis()
+        axis.set_title(f"{result['model'].upper()}, {result['data']}, n = {result['n']}", size=9)
+        for place, rate in enumerate(rates):
+            axis.annotate(f" {rate:.2g}", (rate, place), va="center", size=8)
+        axis.tick_params(labelsize=8)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[-1, 0].set_xlabel("effective draws of the slowest quantity per CPU second")
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=list(SCHEMES), default=list(SCHEMES))
+    parser.add_argument("--data", nargs="+", default=["U1", "M1"])
+    parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=20.0, help="CPU time of one run")
+    parser.add_argument("--peers", action="store_true", help="NumPyro too")
+    parser.add_argument("--out", type=Path, help="JSON file for the figures")
+    parser.add_argument("--figure", type=Path, help="PNG file for a picture")
+    settings = parser.parse_args()
+    results = []
+    for key in settings.models:
+        for data in settings.data:
+            results.append(
+                race(key, data, settings.n, settings.seeds, settings.seconds, settings.peers)
+            )
+            show(results[-1])
+            if settings.out:
+                settings.out.write_text(json.dumps(results, indent=2))
+    if settings.figure:
+        draw(results, settings.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Settings of the documentation's site: ``make docs`` builds it in build/docs."""
+
+import re
+from typing import Any
+
+from gplc import __version__
+
+project = "gplc"
+author = "The gplc developers"
+project_copyright = "The gplc developers, MIT licence"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+]
+exclude_patterns: list[str] = []
+default_role = "code"
+
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+suppress_warnings = [
+    "myst.xref_missing",  # links to files of the checkout beyond the site
+    "ref.python",  # words of a type that are names elsewhere too, such as (mean, sd)
+]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings have them in words
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"gplc {release}"
+html_theme_options: dict[str, Any] = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "header_links_before_dropdown": 5,
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_sidebars: dict[str, list[str]] = {"**": []}
+html_show_sourcelink = False
+
+
+def _plain_text(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
+    """Let docstrings be read as they stand: bars and stars in formulas are no markup."""
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...", ":", "..")):
+            continue
+        pieces = re.split(r"(``.*?``|:\w+:`.*?`)", line)
+        lines[number] = "".join(
+            piece if k % 2 else re.sub(r"(?<!\\)([|*])", r"\\\1", piece)
+            for k, piece in enumerate(pieces)
+        )
+
+
+def setup(app: Any) -> None:
+    """Connect the hook above; it runs before napoleon's, which writes real markup."""
+    app.connect("autodoc-process-docstring", _plain_text, priority=100)

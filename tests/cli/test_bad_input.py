@@ -1,0 +1,198 @@
+"""Bad files and options: one line that says what and where, exit code 2, nothing left behind."""
+
+import tracemalloc
+
+import pandas as pd
+import pytest
+
+from gplc import _tables
+from gplc._files import FileError
+
+SHORT = ["--chains", "2", "--draws", "14", "--warmup", "8", "--jobs", "1"]
+
+BAD_TABLES = {
+    "empty": ("", "is empty"),
+    "blank": ("\n\n", "is empty"),
+    "header only": ("x,y\n", "no rows"),
+    "no header": ("1,2\n3,4\n", "line 1: there are only numbers"),
+    "missing column": ("x,z\n1,2\n", "has no column 'y', but x, z"),
+    "misspelt column": ("x,Yield,y_\n1,2,3\n", "did you mean 'y_'?"),
+    "text in a number column": (
+        "x,y\n1,2\n3,four\n",
+        "line 3, column 'y': 'four' is not a number",
+    ),
+    "decimal comma": ("x;y\n1;2\n3;4,5\n", "write decimals with a point"),
+    "missing value": ("x,y\n1,2\n3,\n", "line 3, column 'y': the value is missing (1 of 2"),
+    "infinite": ("x,y\n1,2\ninf,2\n", "line 3, column 'x': the value is infinite"),
+    "ragged": ("x,y\n1,2\n1,2,3\n", "line 3: 3 fields where the header has 2"),
+    "unknown delimiter": (
+        "x y\n1 2\n",
+        "has no column 'y', but x y; if that is several",
+    ),
+    "two columns of one name": ("x,y,x\n1,2,3\n", "two columns are named 'x'"),
+    "only the target": ("y\n1\n2\n", "an input is needed too"),
+    "one row": ("x,y\n1,2\n", "1 usable rows; 2 are needed"),
+    "zero bytes": ("x,y\n1,2\0\n", "line 2: this is no text table"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_bad_tables_are_refused_in_one_line(run, one_line, tmp_path, monkeypatch, command, case):
+    content, message = BAD_TABLES[case]
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    monkeypatch.chdir(tmp_path)
+    assert message in one_line(run(command, path, "-y", "y"))
+    assert [each.name for each in tmp_path.iterdir()] == ["bad.csv"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("label\nfirst\n", "has no column 'x'"),
+        ("x\n1\noops\n", "line 3, column 'x': 'oops' is not a number"),
+        ("x\n1\n\n \nNA\n", "line 5, column 'x': the value is missing"),
+        ("x,mean\n1,2\n", "has a column 'mean' already; give a --prefix"),
+        ("x\n", "no rows"),
+    ],
+)
+def test_bad_new_rows_leave_no_output(
+    run, one_line, fitted, tmp_path, monkeypatch, content, message
+):
+    """Even if earlier pieces were fine: nothing is written, to a file or to standard output."""
+    monkeypatch.setattr("gplc._tables.read_chunks.__defaults__", (None, 1))
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    for out in ("-", tmp_path / "out.csv"):
+        result = run("predict", fitted, path, "-o", out)
+        assert message in one_line(result)
+        assert result.stdout == ""
+    assert [each.name for each in tmp_path.iterdir()] == ["bad.csv"]
+
+
+def test_an_old_output_survives_a_failure(run, one_line, fitted, tmp_path):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    one_line(run("predict", fitted, "-", "-o", out, stdin="x\n1\nb\n"))
+    assert out.read_text() == "old"
+
+
+def test_text_column_among_the_inputs(run, one_line, folder):
+    result = run("fit", folder / "wide.csv", "-y", "y", "-o", folder / "no.nc")
+    assert "column 'name': 'row 0' is not a number (18 such entries)" in one_line(result)
+
+
+def test_missing_and_unreadable_files(run, one_line, tmp_path, fitted):
+    absent = tmp_path / "absent.csv"
+    assert "cannot be read (No such file" in one_line(run("fit", absent, "-y", "y"))
+    assert "cannot be read" in one_line(run("fit", tmp_path, "-y", "y"))
+    assert "cannot be read" in one_line(run("diagnose", tmp_path / "absent.nc"))
+    (tmp_path / "not.parquet").write_text("x,y\n1,2\n")
+    assert "cannot be read as Parquet" in one_line(run("fit", tmp_path / "not.parquet", "-y", "y"))
+    (tmp_path / "latin.csv").write_bytes("x,y\n1,caf\xe9\n".encode("latin-1"))
+    assert "line 2: byte 6 is not UTF-8" in one_line(run("fit", tmp_path / "latin.csv", "-y", "y"))
+    (tmp_path / "quote.csv").write_text('x,y\n1,"2\n' + "z" * 200_000)
+    assert "line 3" in one_line(run("fit", tmp_path / "quote.csv", "-y", "y"))
+
+
+@pytest.mark.parametrize("command", ["predict", "resume", "diagnose", "plot", "report"])
+def test_a_damaged_fit_is_refused(run, one_line, fitted, tmp_path, command):
+    damaged = tmp_path / "damaged.nc"
+    damaged.write_bytes(fitted.read_bytes()[:-100])
+    more = ["-"] if command == "predict" else []
+    assert "is not a whole gplc file" in one_line(run(command, damaged, *more, stdin="x\n1\n"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fit", "DATA", "-y", "y", "--draws", "many"], "--draws must be a whole number"),
+        (["fit", "DATA", "-y", "y", "--out", "no/such/fit.nc"], "there is no folder"),
+        (["fit", "DATA", "-y", "y", "--out", "-"], "--out cannot be standard output"),
+        (["fit", "DATA", "-y", "y", "-x", "x,y"], "--features must not hold the target 'y'"),
+        (["fit", "DATA", "-y", "y", "--max-rows", "10"], "has more than 10 rows"),
+        (["fit", "DATA", "-y", "y", "--delimiter", "::"], "--delimiter must be one character"),
+        (["fit", "DATA", "-y", "y", "--max-seconds", "0"], "max_seconds must be positive"),
+        (["compare", "DATA", "-y", "y", "--folds", "100"], "folds must be at most the 18 rows"),
+        (["predict", "FIT", "DATA", "--interval", "90"], "--interval must be probabilities"),
+        (["predict", "FIT", "DATA", "--quantiles", "a,b"], "--quantiles must be probabilities"),
+        (["plot", "FIT", "--kind", "pie"], "--kind must be one of"),
+        (["plot", "FIT", "--kind", "fan,sd", "--out", "a.png"], "--out names one file"),
+        (["plot", "FIT", "--out", "a.docx"], "ends in .png, .pdf or .svg"),
+        (["demo", "--data", "iris"], "--data must be one of"),
+        (["paper", "--only", "lunch"], "--only must be one of"),
+    ],
+)
+def test_bad_options(run, one_line, folder, fitted, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    names = {"DATA": folder / "data.csv", "FIT": fitted}
+    assert message in one_line(run(*(names.get(each, each) for each in arguments)))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [["fit"], ["fit", "a.csv"], ["fit", "a.csv", "-y", "y", "-m", "tree"], ["cook"]]
+)
+def test_wrong_usage_exits_with_2(run, arguments):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert "Usage" in result.stderr
+
+
+# --- files that would not fit into memory ---------------------------------------------------
+
+
+@pytest.fixture
+def huge(tmp_path):
+    """A file of 1 GB that takes no room on the disk: a header, a row, then zeros."""
+    path = tmp_path / "huge.csv"
+    with open(path, "wb") as file:
+        file.write(b"x,y\n1,2\n")
+        file.truncate(1_000_000_000)
+    return path
+
+
+def test_a_huge_file_of_rubbish_is_refused_in_little_memory(huge):
+    tracemalloc.start()
+    try:
+        with pytest.raises(FileError, match="line 3: this is no text table"):
+            _tables.read_table(str(huge), max_rows=100)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_reading_stops_at_the_first_row_too_many(tmp_path):
+    """A long table is refused without reading on: rubbish further down is never met."""
+    path = tmp_path / "long.csv"
+    path.write_text("x,y\n" + "1,2\n" * 200 + "rubbish\n")
+    with pytest.raises(FileError, match="more than 100 rows"):
+        _tables.read_table(str(path), max_rows=100)
+    with pytest.raises(FileError, match="line 202: 1 fields"):
+        _tables.read_table(str(path), max_rows=1000)
+
+
+def test_a_long_table_is_read_in_pieces(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("x,y\n" + "1.5,2\n" * 50_000)
+    tracemalloc.start()
+    try:
+        rows = sum(len(piece) for piece in _tables.read_chunks(str(path), rows=1000))
+        assert rows == 50_000
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    pd.DataFrame({"x": [1.0]}).to_parquet(tmp_path / "a.parquet")
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
+    with pytest.raises(FileError, match=r"pip install 'gplc\[parquet\]'"):
+        next(_tables.read_chunks(str(tmp_path / "a.parquet")))
+
+
+def test_traceback_on_request(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("GPLC_TRACEBACK", "1")
+    result = run("fit", tmp_path / "absent.csv", "-y", "y", *SHORT)
+    assert isinstance(result.exception, FileError)

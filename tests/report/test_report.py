@@ -1,0 +1,188 @@
+"""The report: whole, self-contained, and alive in a real browser."""
+
+import html.parser
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gplc
+from gplc.report import render_report, write_report
+
+SMALL = {"chains": 2, "draws": 20, "warmup": 15, "random_state": 0}
+NASTY = '</script><img src=x onerror="alert(1)">'
+
+
+@pytest.fixture(scope="module")
+def single():
+    """GPLC with one input."""
+    data = gplc.datasets.make_paper("U1", n=20, random_state=0)
+    return gplc.LatentCovariateGP(**SMALL).fit(
+        pd.DataFrame(data.X, columns=["time"]), pd.Series(data.y, name="height")
+    )
+
+
+@pytest.fixture(scope="module")
+def several():
+    """GPLV with two inputs, one of which has a hostile name."""
+    data = gplc.datasets.make_paper("M1", n=20, random_state=0)
+    X = pd.DataFrame(data.X[:, :2], columns=["a", NASTY])
+    return gplc.LatentVarianceGP(**SMALL).fit(X, data.y)
+
+
+@pytest.fixture(scope="module")
+def pages(single, several, tmp_path_factory):
+    """Both reports as files."""
+    folder = tmp_path_factory.mktemp("report")
+    found = {"single": folder / "single.html", "several": folder / "several.html"}
+    write_report(single, found["single"])
+    write_report(several, found["several"])
+    return found
+
+
+class Checker(html.parser.HTMLParser):
+    """Collects what a page refers to, and whether its elements are closed."""
+
+    VOID = ("meta", "link", "img", "input")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.references, self.ids, self.links, self.alts = [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.references += [given[name] for name in ("src", "href") if name in given]
+        self.ids += [given["id"]] if "id" in given else []
+        self.links += [given["href"][1:]] if given.get("href", "").startswith("#") else []
+        self.alts += [given.get("alt")] if tag == "img" else []
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", ["single", "several"])
+def test_the_page_is_whole_and_asks_for_nothing(pages, name):
+    page = pages[name].read_text(encoding="utf-8")
+    checker = Checker()
+    checker.feed(page)
+    assert checker.open == []
+    assert len(set(checker.ids)) == len(checker.ids)
+    assert set(checker.links) <= set(checker.ids)
+    assert all(checker.alts)
+    assert all(each.startswith(("data:", "#")) for each in checker.references)
+    assert not re.search(r"https?://|@import|url\(", page)
+    assert "$" not in re.sub(r"<script>.*?</script>", "", page, flags=re.DOTALL)
+
+
+def test_the_page_has_every_section(pages):
+    for name, expected in (
+        ("single", "verdict data prediction noise shape calibration latent chains settings"),
+        (
+            "several",
+            "verdict data prediction noise shape calibration relevance latent chains settings",
+        ),
+    ):
+        page = pages[name].read_text(encoding="utf-8")
+        assert re.findall(r'<section id="(\w+)">', page) == expected.split()
+
+
+def test_names_cannot_break_out(pages):
+    page = pages["several"].read_text(encoding="utf-8")
+    assert NASTY not in page
+    assert "onerror=" not in re.sub(r'alt="[^"]*"|<script[^>]*json.*?</script>', "", page).replace(
+        "onerror=&quot;", ""
+    )
+
+
+def test_the_verdict_and_how_to_repeat_the_fit(single, pages):
+    page = pages["single"].read_text(encoding="utf-8")
+    assert "Do not trust this fit yet" in page
+    assert "gplc.LatentCovariateGP(chains=2, draws=20, random_state=0, warmup=15)" in page
+    assert f"<td>{gplc.__version__}</td>" in page
+    assert "height given time" in page
+
+
+def test_the_slider_has_the_models_densities(single, pages):
+    page = pages["single"].read_text(encoding="utf-8")
+    (text,) = re.findall(r'id="densities">(.*?)</script>', page)
+    (record,) = json.loads(text)
+    place = record["places"][7]
+    dist = single.predict_dist(pd.DataFrame({"time": [place["at"]]}))
+    np.testing.assert_allclose(place["density"], dist.pdf([place["y"]])[0], rtol=0.02, atol=1e-3)
+    assert place["mean"] == pytest.approx(dist.mean()[0], rel=1e-3)
+    area = np.trapezoid(place["density"], place["y"])
+    assert area == pytest.approx(1.0, abs=0.01)
+
+
+def test_the_page_is_the_same_each_time():
+    model = gplc.StandardGP(**SMALL).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.5])
+    pictures = re.compile(r"base64,[^\"]*")  # matplotlib numbers its clip paths at random
+    first, second = (pictures.sub("", render_report(model)) for _ in range(2))
+    assert first == second
+
+
+# --- in a browser ---------------------------------------------------------------------------
+
+
+def test_the_slider_changes_the_curve(browser, pages):
+    browser.size(1200, 900)
+    browser.open(pages["single"])
+    curve = "document.getElementById('density-curve').getAttribute('d')"
+    words = "document.getElementById('shape-words').textContent"
+    before, said = browser.run(curve), browser.run(words)
+    assert before.startswith("M")
+    assert "At time = " in said
+    browser.run("document.getElementById('place').focus()")
+    for _ in range(5):
+        browser.press("ArrowRight", 39)
+    assert browser.run("document.getElementById('place').value") == "25"
+    assert browser.run(curve) != before
+    assert browser.run(words) != said
+    assert browser.complaints() == []
+
+
+def test_the_input_can_be_chosen(browser, pages):
+    browser.size(1200, 900)
+    browser.open(pages["several"])
+    words = "document.getElementById('shape-words').textContent"
+    assert "At a = " in browser.run(words)
+    browser.run(
+        "const choice = document.getElementById('input-choice'); choice.selectedIndex = 1;"
+        "choice.dispatchEvent(new Event('change'))"
+    )
+    assert f"At {NASTY} = " in browser.run(words)
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("name", ["single", "several"])
+@pytest.mark.parametrize(("width", "mobile"), [(1200, False), (360, True)])
+def test_it_fits_wide_and_narrow_screens_and_stays_at_home(browser, pages, name, width, mobile):
+    browser.size(width, 800, mobile)
+    browser.open(pages[name])
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    broken = "[...document.images].filter((image) => !image.naturalWidth).length"
+    assert browser.run(broken) == 0
+    assert browser.requests() == [pages[name].resolve().as_uri()]
+    assert browser.complaints() == []
+
+
+def test_complaints_and_requests_are_noticed(browser, tmp_path):
+    """The broken twin: a page that does all that a report must not do."""
+    page = tmp_path / "bad.html"
+    page.write_text(
+        '<link rel="icon" href="data:,"><img src="http://127.0.0.1:9/x.png">'
+        '<script>console.error("oh"); undefinedFunction();</script>'
+    )
+    browser.open(page)
+    assert len(browser.requests()) == 2
+    assert len(browser.complaints()) >= 2
+
+
+def test_it_prints(browser, pages):
+    browser.open(pages["single"])
+    answer = browser.call("Page.printToPDF", preferCSSPageSize=True)
+    assert answer["data"].startswith("JVBERi")  # %PDF
