@@ -49,8 +49,14 @@ html_show_sourcelink = False
 
 def _plain_text(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
     """Let docstrings be read as they stand: bars and stars in formulas are no markup."""
+    directive: int | None = None  # indentation of the directive that a line may belong to
     for number, line in enumerate(lines):
-        if line.lstrip().startswith((">>>", "...", ":", "..")):
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and directive is not None and indent <= directive:
+            directive = None
+        if line.lstrip().startswith(".. "):
+            directive = indent
+        if directive is not None or line.lstrip().startswith((">>>", "...")):
             continue
         pieces = re.split(r"(``.*?``|:\w+:`.*?`)", line)
         lines[number] = "".join(

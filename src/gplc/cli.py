@@ -190,6 +190,7 @@ def _read_data(
     drop_missing: bool,
 ) -> "tuple[pd.DataFrame, pd.Series[Any]]":
     """Inputs and response of a table, all of them numbers."""
+    import numpy as np
     import pandas as pd
 
     from gplc import _tables
@@ -206,7 +207,7 @@ def _read_data(
             "needed too. If that is several columns, give their --delimiter"
         )
     numbers = _tables.numbers(table, [target, *chosen], data, keep_missing=drop_missing)
-    kept = numbers[~(numbers != numbers).any(axis=1)]  # only nan differs from itself
+    kept = numbers[~np.isnan(numbers).any(axis=1)]
     if len(kept) < len(numbers):
         _say(f"Left out {len(numbers) - len(kept)} of {len(numbers)} rows with missing values.")
     if len(kept) < 2:

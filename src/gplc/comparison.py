@@ -5,6 +5,7 @@ scores are compared in pairs: the standard error of a mean difference is that of
 which is far smaller than that of either score.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ NAMES: Mapping[str, str] = {
 }
 # A difference counts as clear at so many standard errors, and as likely at so many.
 CLEAR, LIKELY = 3.0, 2.0
+# Chains that differ by more than this leave the scores uncertain.
+MOST_RHAT = 1.1
 
 
 class Difference(NamedTuple):
@@ -64,13 +67,13 @@ class Comparison:
         Negative log predictive density of every row, by model.
     folds : int
         Parts the data were divided into.
-    unconverged : dict of str to int
-        Fits of each model whose chains had not converged.
+    rhat : dict of str to float
+        Largest R-hat of any fit of each model; nan if it has none.
     """
 
     scores: Mapping[str, Array]
     folds: int
-    unconverged: Mapping[str, int]
+    rhat: Mapping[str, float]
 
     def nlpd(self, model: str) -> float:
         """Average of a model's scores; small is good."""
@@ -118,6 +121,12 @@ class Comparison:
                     "Gaussian noise whose SD depends on x predicts as well",
                 )
             )
+        short = [model for model in self.scores if self.rhat[model] > MOST_RHAT]
+        if short:
+            found.append(
+                f"But the chains of {', '.join(short).upper()} have not converged, so that the "
+                "scores are uncertain by more than their standard errors: take more draws."
+            )
         found.append(f"Use {self.advice.upper()}: {NAMES.get(self.advice, 'as you set it up')}.")
         return found
 
@@ -126,14 +135,13 @@ class Comparison:
             f"{next(iter(self.scores.values())).size} rows in {self.folds} folds; NLPD in nats a "
             "row, small is good",
             "",
-            f"{'model':6} {'NLPD':>8}  {'to the best':>22}  unconverged fits",
+            f"{'model':6} {'NLPD':>8}  {'to the best':>22}  largest R-hat",
         ]
         for model in self.scores:
             gap = self.difference(self.best, model)
             told = "best" if model == self.best else f"+{-gap.mean:.3f} (SE {gap.se:.3f})"
             lines.append(
-                f"{model:6} {self.nlpd(model):8.3f}  {told:>22}  "
-                f"{self.unconverged[model]} of {self.folds}"
+                f"{model:6} {self.nlpd(model):8.3f}  {told:>22}  {self.rhat[model]:13.2f}"
             )
         return "\n".join([*lines, "", *self.answers])
 
@@ -149,7 +157,7 @@ class Comparison:
                 for second in self.scores
                 if first < second
             },
-            "unconverged": dict(self.unconverged),
+            "rhat": dict(self.rhat),
             "best": self.best,
             "advice": self.advice,
             "answers": self.answers,
@@ -232,23 +240,24 @@ def compare(
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(np.empty(rows)))
     tasks = [(name, test, train) for name in models for train, test in splits]
     scores = {name: np.empty(rows) for name in models}
-    unconverged = dict.fromkeys(models, 0)
+    rhat = dict.fromkeys(models, math.nan)
     done = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_left_out)(models[name], X, y, train, test) for name, test, train in tasks
     )
-    for number, ((name, test, _), (lost, converged)) in enumerate(zip(tasks, done, strict=True)):
+    for number, ((name, test, _), (lost, largest)) in enumerate(zip(tasks, done, strict=True)):
         scores[name][test] = lost
-        unconverged[name] += not converged
+        rhat[name] = float(np.fmax(rhat[name], largest))
         if watch is not None:
             watch(number + 1, len(tasks))
-    return Comparison(scores, folds, unconverged)
+    return Comparison(scores, folds, rhat)
 
 
-def _left_out(model: Any, X: Any, y: Any, train: Any, test: Any) -> tuple[Array, bool]:
-    """Scores of the rows left out, and whether the chains had converged."""
+def _left_out(model: Any, X: Any, y: Any, train: Any, test: Any) -> tuple[Array, float]:
+    """Scores of the rows left out, and the largest R-hat of the fit."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # counted instead
+        warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat tells
         fitted = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train))
     dist = fitted.predict_dist(_safe_indexing(X, test))
     told = getattr(fitted, "diagnostics_", None)
-    return -dist.logpdf(_safe_indexing(np.asarray(y), test)), told is None or told.ok
+    rhats = [math.nan] if told is None else [row.rhat for row in told.rows.values()]
+    return -dist.logpdf(_safe_indexing(np.asarray(y), test)), float(np.fmax.reduce(rhats))

@@ -243,6 +243,14 @@ def fan(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> fan(model, coverages=[0.5, 0.8, 0.95]).get_xlabel()
+    'x'
     """
     ax = _axes(ax)
     k = feature_index(model, feature)
@@ -316,6 +324,14 @@ def residual_sd(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("M1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> residual_sd(model, "x2").get_xlabel()
+    'x2'
     """
     ax = _axes(ax)
     k = feature_index(model, feature)
@@ -357,6 +373,14 @@ def partial_dependence(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("M1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> partial_dependence(model, 0).get_ylabel()
+    'mean of y'
     """
     ax = _axes(ax)
     k = feature_index(model, feature)
@@ -400,6 +424,14 @@ def ridge(
     -------
     Axes
         Each density is as high as the others, so that shapes can be compared; dots mark medians.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> [label.get_text() for label in ridge(model, values=[0.2, 0.5]).get_yticklabels()]
+    ['0.2', '0.5']
     """
     ax = _axes(ax, (5.6, 4.2))
     k = feature_index(model, feature)
@@ -458,6 +490,14 @@ def pit(
     -------
     Axes
         With the band that holds 95% of the bars of a perfect model.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> pit(model).get_xlabel()
+    'PIT of 12 training rows'
     """
     ax = _axes(ax)
     rows, response, called = _given(model, X, y)
@@ -509,6 +549,14 @@ def coverage(
     -------
     Axes
         With 95% Wilson intervals of each share.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> coverage(model, bins=3).get_ylabel()
+    'share inside'
     """
     ax = _axes(ax)
     k = feature_index(model, feature)
@@ -569,6 +617,14 @@ def trace(model: Fitted, name: str = "log_density", *, ax: Axes | None = None) -
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> len(trace(model, "log noise_sd").get_lines())  # chains
+    4
     """
     ax = _axes(ax)
     for number, chain in enumerate(_quantity(model, name)):
@@ -599,6 +655,14 @@ def autocorrelation(model: Fitted, name: str = "log_density", *, ax: Axes | None
     -------
     Axes
         Titled with the autocorrelation time: so many draws are worth an independent one.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> autocorrelation(model, "log noise_sd").get_xlabel()
+    'lag (draws)'
     """
     ax = _axes(ax)
     values = _quantity(model, name)
@@ -633,6 +697,14 @@ def relevance(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -
     Axes
         Inputs from top to bottom. For a latent variance, hollow marks tell what matters for
         the noise.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("M1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> [label.get_text() for label in relevance(model).get_yticklabels()]
+    ['x1', 'x2', 'x3']
     """
     names = feature_names(model)
     scales = {
@@ -693,6 +765,14 @@ def latent(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -> A
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.LatentCovariateGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> latent(model).get_xlabel()
+    'residual of y'
     """
     name = model.draws_.latent_name
     if not name:

@@ -80,6 +80,20 @@ def test_fit_from_standard_input_and_parquet_agree(run, folder, tmp_path):
     np.testing.assert_array_equal(first.draws_["noise_sd"], second.draws_["noise_sd"])
 
 
+def test_the_same_command_goes_on_from_a_checkpoint(run, folder, tmp_path):
+    common = ["-y", "y", "-m", "std", "--chains", "2", "--warmup", "8", "--jobs", "1"]
+    for name, draws, checkpoint in (
+        ("part.nc", "6", "run.ckpt"),
+        ("whole.nc", "14", "run.ckpt"),
+        ("at once.nc", "14", "other.ckpt"),
+    ):
+        places = ["-o", tmp_path / name, "--checkpoint", tmp_path / checkpoint]
+        result = run("fit", folder / "data.csv", *common, "--draws", draws, *places)
+        assert result.exit_code == 0, result.output
+    resumed, at_once = gplc.load(tmp_path / "whole.nc"), gplc.load(tmp_path / "at once.nc")
+    np.testing.assert_array_equal(resumed.draws_["noise_sd"], at_once.draws_["noise_sd"])
+
+
 def test_fit_with_odd_delimiters_and_names(run, tmp_path):
     (tmp_path / "a.tsv").write_text("x,1\t  y\n1\t2\n2\t5\n3\t4\n")
     for delimiter in ("tab", "\\t"):

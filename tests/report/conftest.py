@@ -6,6 +6,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -51,17 +52,19 @@ class Browser:
         self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
-        # Chromium reads from descriptor 3 and writes to 4, where others may be in the way.
+        # Chromium reads from descriptor 3 and writes to 4, where others may be in the way here:
+        # a process of its own puts the pipes there and then becomes Chromium.
         high = [fcntl.fcntl(each, fcntl.F_DUPFD, 20) for each in (theirs_in, theirs_out)]
-
-        def place() -> None:
-            os.dup2(high[0], 3)
-            os.dup2(high[1], 4)
-
+        begin = (
+            "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4); "
+            "os.execv(sys.argv[3], sys.argv[3:])"
+        )
         self._process = subprocess.Popen(
-            [program, *FLAGS, f"--user-data-dir={self._profile.name}"],
-            preexec_fn=place,
-            pass_fds=(3, 4),
+            [
+                *(sys.executable, "-c", begin, *map(str, high)),
+                *(program, *FLAGS, f"--user-data-dir={self._profile.name}"),
+            ],
+            pass_fds=high,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

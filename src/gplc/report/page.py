@@ -56,6 +56,15 @@ def write_report(model: Any, path: str | os.PathLike[str]) -> None:
     model : fitted estimator
     path : path
         HTML file; replaced if it exists, whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, gplc
+    >>> model = gplc.StandardGP(chains=2, draws=20, warmup=20, random_state=0)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> write_report(model.fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 0.5]), path)
+    >>> path.exists()
+    True
     """
     page = render_report(model)
     with replacing(path) as draft:
