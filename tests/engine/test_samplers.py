@@ -403,3 +403,22 @@ def test_gradient_of_all_unknowns_together(key):
     for k, step in enumerate(1e-5 * np.eye(exact.size)):
         ends = [target.evaluate(point.position + s * step).log_density for s in (1, -1)]
         assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(exact[k], rel=1e-4, abs=1e-4)
+
+
+def test_modified_metropolis_learns_its_step_and_how_often_to_take_it():
+    sampler = ModifiedMetropolis(step_size=0.5, repeats=40, wanted=0.25)
+    bold = sampler.tuned(Info(1.0, 40), iteration=5)
+    shy = sampler.tuned(Info(0.0, 40), iteration=5)
+    assert shy.step_size < 0.5 < bold.step_size
+    assert bold.repeats < shy.repeats
+    for each in (bold, shy):
+        assert each.repeats >= 1.0 / (0.25 * each.step_size**2)
+    assert ModifiedMetropolis().tuned(Info(1.0, 40), 5) == ModifiedMetropolis()
+
+
+def test_slice_sweep_learns_its_width_where_steps_are_counted():
+    rng = np.random.default_rng(4)
+    model = LatentVariance(rng.standard_normal((6, 1)), rng.standard_normal(6))
+    begun = start(model, model.scheme("slice", width=50.0), 1)
+    widths = [u.sampler.width for u in advance(model, begun, 30, tune=True).position.scheme[-1:]]
+    assert 0.1 < widths[0] < 10.0

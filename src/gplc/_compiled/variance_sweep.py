@@ -19,8 +19,8 @@ Array = NDArray[np.float64]
 LOG_LINK, ABS_LINK = 0, 1
 
 # Places in the array of counts that a sweep adds to.
-EVALUATIONS, IMPOSSIBLE, EXHAUSTED = 0, 1, 2
-N_COUNTS = 3
+EVALUATIONS, IMPOSSIBLE, EXHAUSTED, OUT, IN = 0, 1, 2, 3, 4
+N_COUNTS = 5
 
 
 @njit(cache=True)
@@ -145,12 +145,14 @@ def slice_sweep(
         ):
             left -= width
             steps_left -= 1
+            counts[OUT] += 1
         while (
             steps_right > 0
             and _log_ratio(right, i, z, link, inverse, alpha, precision, pull, counts) > level
         ):
             right += width
             steps_right -= 1
+            counts[OUT] += 1
         found = False
         for _ in range(max_shrinks):
             value = left + rng.random() * (right - left)
@@ -158,6 +160,7 @@ def slice_sweep(
                 _move(value, i, z, link, inverse, alpha, precision, pull, column)
                 found = True
                 break
+            counts[IN] += 1
             if value < here:
                 left = value
             else:

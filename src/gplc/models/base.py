@@ -339,7 +339,7 @@ class Model(ABC):
         """The unknowns as one vector, and their log density as such."""
         return np.concatenate(state.unknowns), state.log_density
 
-    def _at_vector(self, theta: Array, latent: Array) -> tuple[State, float]:
+    def _at_vector(self, theta: Array, latent: Array) -> tuple[State | None, float]:
         """The state at both pieces of such a vector, and its log density."""
         state = self.state(Unknowns(theta, latent))
         return state, state.log_density

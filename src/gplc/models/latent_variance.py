@@ -502,6 +502,8 @@ class VarianceSweep:
             int(counts[variance_sweep.EVALUATIONS]),
             int(counts[variance_sweep.IMPOSSIBLE]),
             int(counts[variance_sweep.EXHAUSTED]),
+            int(counts[variance_sweep.OUT]),
+            int(counts[variance_sweep.IN]),
         )
         return Point(z, moved.log_density, moved), info
 

@@ -9,6 +9,9 @@ from gplc import _check
 from gplc.samplers.metropolis import accepts, adapted_step
 from gplc.samplers.protocol import GaussianTarget, Info, Point, impossible
 
+# However small a becomes, a step does not do more updates than this.
+MOST_REPEATS = 200
+
 
 @dataclass(frozen=True)
 class ModifiedMetropolis:
@@ -26,8 +29,9 @@ class ModifiedMetropolis:
     repeats : int
         m, updates per step.
     wanted : float, optional
-        Acceptance rate that a adapts to during warm-up; a stays as it is if not given. About
-        0.25 makes m proposals move far.
+        Acceptance rate that a adapts to during warm-up, and with it m, so that the accepted
+        updates of a step together move about as far as a draw from the prior would; both stay as
+        they are if not given. About 0.25 moves far with few updates.
 
     Examples
     --------
@@ -71,11 +75,14 @@ class ModifiedMetropolis:
         return point, Info(n_accepted / self.repeats, self.repeats, n_impossible)
 
     def tuned(self, info: Info, iteration: int) -> "ModifiedMetropolis":
-        """The same, or with a moved towards the wanted acceptance rate."""
+        """The same, or with a moved towards the wanted acceptance rate, and m accordingly."""
         if self.wanted is None:
             return self
         step = float(adapted_step(self.step_size, info.acceptance, self.wanted, iteration))
-        return replace(self, step_size=min(step, 1.0))
+        step = min(step, 1.0)
+        # Each accepted update moves by a^2 in units of the prior variance.
+        repeats = min(max(math.ceil(1.0 / (self.wanted * step**2)), 1), MOST_REPEATS)
+        return replace(self, step_size=step, repeats=repeats)
 
 
 @dataclass(frozen=True)

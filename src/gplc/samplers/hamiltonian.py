@@ -151,8 +151,9 @@ class Hamiltonian:
         share = seen / (seen + CAUTION)
         floor = (1.0 - share) * SMALL_VARIANCE
         spread = share * squares / (seen - 1)
+        scales: Array
         if self.dense:
-            scales = np.linalg.cholesky(spread + floor * np.eye(position.size))
+            scales = np.asarray(np.linalg.cholesky(spread + floor * np.eye(position.size)))
         else:
             scales = np.sqrt(spread + floor)
         return replace(

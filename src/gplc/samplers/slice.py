@@ -90,13 +90,24 @@ class Slice:
         return point, Info(0.0, n_evaluations, n_impossible, n_exhausted=1)
 
     def tuned(self, info: Info, iteration: int) -> "Slice":
-        """A width at which stepping out and shrinking are about as frequent.
+        """A width at which stepping out and shrinking are about as frequent."""
+        return replace(self, width=adapted_width(self.width, info, iteration))
 
-        Any width is right; one that is far off wastes evaluations.
-        """
-        moves = info.n_out + info.n_in
-        if moves == 0:
-            return self
-        # Robbins and Monro, with bounds so that no density can lead it astray.
-        change = math.exp(iteration**-0.6 * (info.n_out - info.n_in) / moves)
-        return replace(self, width=min(max(self.width * change, 1e-6), 1e3))
+
+def adapted_width(width: float, info: Info, iteration: int) -> float:
+    """A width at which stepping out and shrinking are more nearly as frequent.
+
+    Any width is right; one that is far off wastes evaluations. The same width if neither was
+    counted.
+
+    Examples
+    --------
+    >>> adapted_width(1.0, Info(1.0, 5, n_out=2), iteration=1) > 1.0
+    True
+    """
+    moves = info.n_out + info.n_in
+    if moves == 0:
+        return width
+    # Robbins and Monro, with bounds so that no density can lead it astray.
+    change = math.exp(iteration**-0.6 * (info.n_out - info.n_in) / moves)
+    return min(max(width * change, 1e-6), 1e3)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gplc import _check
 from gplc.samplers.metropolis import accepts, adapted_step
 from gplc.samplers.protocol import Info, Point, impossible
+from gplc.samplers.slice import adapted_width
 
 Array = NDArray[np.float64]
 
@@ -41,8 +42,8 @@ class SliceSweep:
         return target.slice_sweep(rng, self.width, self.max_steps, self.max_shrinks)
 
     def tuned(self, info: Info, iteration: int) -> "SliceSweep":
-        """The same."""
-        return self
+        """As in `Slice`, if the sweep counted its steps."""
+        return replace(self, width=adapted_width(self.width, info, iteration))
 
 
 @dataclass(frozen=True)
