@@ -29,7 +29,7 @@ from gplc.kernels import (
 from gplc.priors import DEFAULTS
 from tests.kernels.strategies import N_OBSERVED, Cauchy, Laplace, Negative, cases
 
-few = settings(max_examples=60, deadline=None, derandomize=True)
+few = settings(max_examples=40, deadline=None, derandomize=True)
 
 
 def whole(bound, X, W, theta):
@@ -103,7 +103,7 @@ def test_a_change_computes_what_it_touches_and_no_less(case):
     assert_same_pieces(bound.moved(theta, pieces, shifted), bound.pieces(theta, shifted))
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 @given(cases(smooth=True))
 def test_gradient_agrees_with_finite_differences(case):
     bound, _, W, theta = case

@@ -218,7 +218,7 @@ def largest_change(model, unknowns):
     return worst
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(kernels(2))
 def test_free_moves_are_free_for_random_kernels(kernel):
     try:

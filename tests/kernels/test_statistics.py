@@ -48,7 +48,7 @@ MODELS = {
 def _shorter(monkeypatch):
     if not geweke.HEAVY:
         monkeypatch.setattr(geweke, "REPLICATES", 150)
-        monkeypatch.setattr(geweke, "ITERATIONS", 4)
+        monkeypatch.setattr(geweke, "ITERATIONS", 3)
         monkeypatch.setattr(geweke, "DIRECT", 1000)
 
 
