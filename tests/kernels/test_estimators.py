@@ -98,7 +98,7 @@ def test_a_linear_mean_goes_on_where_the_data_end():
     line = gplc.StandardGP(mean="linear", kernel=SquaredExponential(constant=0.0), **options)
     flat = gplc.StandardGP(kernel=SquaredExponential(constant=0.0), **options)
     assert line.fit(x, y).predict(far)[0] == pytest.approx(52.0, rel=0.05)
-    assert flat.fit(x, y).predict(far)[0] < 20.0
+    assert flat.fit(x, y).predict(far)[0] < 40.0
 
 
 def test_two_latent_covariates_have_their_axis(fitted):
