@@ -199,7 +199,7 @@ def _ratio(times: Times, first: str, second: str, which: slice) -> np.ndarray:
 
 def _listed(ratios: np.ndarray, which: slice) -> str:
     names = QUANTITIES[which]
-    return ", ".join(f"{name} {value:.2g}" for name, value in zip(names, ratios, strict=True))
+    return ", ".join(f"{name} {value:.3g}" for name, value in zip(names, ratios, strict=True))
 
 
 def _latents(ours: Times, theirs: Times) -> Claim:

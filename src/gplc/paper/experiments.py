@@ -199,7 +199,7 @@ def fits(settings: Settings, variant: Variant, sets: int) -> dict[tuple[str, int
             settings.n_train,
             settings.n_test,
             round(settings.iterations[method] * variant.length),
-            settings.predictive_draws,
+            round(settings.predictive_draws * variant.length),
             settings.nodes,
             settings.seed,
             variant.repeat,

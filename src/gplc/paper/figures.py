@@ -206,24 +206,11 @@ def _matrix(figure: Any, ours: Array, theirs: Array) -> None:
                 scores[:, column], scores[:, row], marker, ms=4, mfc="none", mec=colour, mew=1
             )
             wins = paired(scores, across, along)
-            axes.text(
-                0.96,
-                0.04,
-                f"{wins.wins} of {wins.sets} below",
-                ha="right",
-                va="bottom",
-                transform=axes.transAxes,
-                fontsize=7,
-                color=colour,
+            whose = "ours" if mine else "paper"
+            axes.set_title(
+                f"{whose}: {wins.wins} of {wins.sets} below", color=colour, fontsize=7.5, pad=3
             )
-            if row < len(METHODS) - 1 and not (row == 0 and column > 0):
-                axes.tick_params(labelbottom=False)
-            if column > 0:
-                axes.tick_params(labelleft=False)
-            if row == 0:
-                axes.tick_params(labelbottom=False)
-    panels[1, 0].set_title("ours", loc="left", color=OURS, fontsize=8)
-    panels[0, 2].set_title("the paper's", loc="right", color=THEIRS, fontsize=8)
+            axes.tick_params(labelbottom=row == len(METHODS) - 1, labelleft=column == 0)
 
 
 @in_style

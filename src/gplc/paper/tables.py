@@ -314,7 +314,7 @@ def speed_ratios(laps: Laps, jitter: float) -> Table:
         "slower than it)",
         ("sampler", "in", *QUANTITIES),
         rows,
-        ("", "", *[".2g"] * len(QUANTITIES)),
+        ("", "", *[".3g"] * len(QUANTITIES)),
     )
 
 
