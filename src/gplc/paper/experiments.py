@@ -107,7 +107,8 @@ class Fit:
             "mse": np.asarray(mse),
             "sampling": np.asarray(sampled - began),
             "predicting": np.asarray(predicted - sampled),
-            "effective": np.asarray(chain.log_density.size / slowest),
+            # Estimates of tau from a handful of draws can be zero.
+            "effective": np.asarray(chain.log_density.size / max(slowest, 1.0)),
         }
 
 

@@ -166,7 +166,8 @@ def add_samplers(page: Page, by_jitter: Mapping[float, Laps], implied: float) ->
             figures.traces(laps),
             f"traces_{jitter:g}",
             f"From the prior mean on, the same CPU time for all, sigma_J = {jitter:g}. Left: log "
-            "density, for the time of 400 iterations of the slice sampler, as in the paper. "
+            "density, for the time of 400 iterations of the slice sampler, as in the paper (or of "
+            "its tuning, if that is shorter). "
             "Right: the sum of z in a whole run.",
         )
 
