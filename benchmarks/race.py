@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 SCHEMES: Mapping[str, tuple[str, ...]] = {
     "std": ("paper", "default"),
-    "gplc": ("paper", "default"),
+    "gplc": ("paper", "default", "hamiltonian"),
     "gplv": ("paper", "elliptical", "default"),
 }
 NUTS = "NumPyro NUTS"

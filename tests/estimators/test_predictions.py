@@ -111,8 +111,10 @@ def test_units_do_not_matter(name):
     """Powers of two change no digit, so the same draws come out, and predictions are mapped."""
     stretch, shift, unit, level = np.array([8.0, 2.0**-5]), np.array([16.0, 0.0]), 2.0**7, 2.0**9
     X_round, Y_round, new_round = (np.round(values * 2**20) / 2**20 for values in (X, Y, NEW))
-    plain = make(name).fit(X_round, Y_round)
-    other = make(name).fit(X_round * stretch + shift, Y_round * unit + level)
+    # Not by long trajectories, which blow up the last digits that standardizing leaves different.
+    estimators = [make(name).set_params(sampler="paper") for _ in range(2)]
+    plain = estimators[0].fit(X_round, Y_round)
+    other = estimators[1].fit(X_round * stretch + shift, Y_round * unit + level)
     np.testing.assert_allclose(other.draws_.theta, plain.draws_.theta, atol=1e-8)
     dist = plain.predict_dist(new_round)
     mapped = other.predict_dist(new_round * stretch + shift)

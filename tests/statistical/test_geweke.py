@@ -122,6 +122,7 @@ SETTINGS = {
     "std-default": Setting("std", "default", {}, {}),
     "gplc-paper": Setting("gplc", "paper", {}, {}),
     "gplc-default": Setting("gplc", "default", {}, {}),
+    "gplc-hamiltonian": Setting("gplc", "hamiltonian", {}, {}),
     # Blocks of two cases, so that a block has cases outside it; intervals so narrow that stepping
     # out meets points that were not foreseen.
     "gplc-paper-blocks": Setting("gplc", "paper", {"latent_width": 0.7}, {}),
@@ -418,7 +419,7 @@ MUTANTS = {
         ["signal_sd", "length_scale", "noise_sd"],
     ),
     "Hamiltonian always accepts": (
-        "gplc-default",
+        "gplc-hamiltonian",
         "strong",
         in_place_of(Hamiltonian, HamiltonianAlwaysAccepts(4, step_size=0.5)),
         nothing,

@@ -319,12 +319,23 @@ class LatentCovariate(Model):
         ]
 
     def default_scheme(
+        self, width: float = 1.0, latent_width: float = 4.0, folds: int = 5
+    ) -> list[Update]:
+        """The paper's scheme, the moves under which the likelihood does not change, and folds."""
+        return [
+            *self.paper_scheme(width, latent_width),
+            *self._free_moves(),
+            Update("fold", SymmetricProposal(folds)),
+        ]
+
+    def hamiltonian_scheme(
         self, leaps: int = 20, sweeps: int = 1, folds: int = 1, latent_width: float = 4.0
     ) -> list[Update]:
         """Hamiltonian Monte Carlo of all unknowns, and what it does less well.
 
         That are `sweeps` over single w_i as in the paper, which adapt to any noise SD; the moves
-        under which the likelihood does not change; and folds.
+        under which the likelihood does not change; and folds. Ahead of the default where the
+        noise SD is not small, behind it where it is: then all w_i are pinned, and steps are short.
         """
         return [
             Update("all", Hamiltonian(leaps)),
@@ -348,7 +359,11 @@ class LatentCovariate(Model):
         exchange = [Update("exchange", SymmetricProposal())] if "exchange" in self.parts else []
         return [*free, *exchange]
 
-    schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
+    schemes = {  # noqa: RUF012
+        "default": default_scheme,
+        "paper": paper_scheme,
+        "hamiltonian": hamiltonian_scheme,
+    }
 
 
 class CovariateSweep:
