@@ -43,7 +43,7 @@ def held_out(seed: int, dataset: str, n: int) -> PaperData:
 
 @dataclass(frozen=True)
 class Fit:
-    """A model fitted to a training set by the paper's sampler, judged on the test set.
+    """A model fitted to a training set, judged on the test set.
 
     The result holds ``nlpd`` and ``mse`` as the paper defines them, CPU seconds of
     ``sampling`` and ``predicting``, and ``effective``, the least number of effective draws of
@@ -60,6 +60,7 @@ class Fit:
     predictive_draws: int
     nodes: int
     seed: int
+    sampler: str = "paper"
     repeat: int = 0
 
     @property
@@ -74,7 +75,7 @@ class Fit:
 
     def scheme(self) -> str:
         """The scheme in full."""
-        return str(self.model().scheme("paper"))
+        return str(self.model().scheme(self.sampler))
 
     def run(self) -> Result:
         """Sample, drop the first quarter, predict the test set, judge."""
@@ -85,7 +86,7 @@ class Fit:
         began = time.process_time()
         chain = run_chain(
             model,
-            "paper",
+            self.sampler,
             seed_for(self.seed, self.dataset, FIT, *numbers),
             draws=self.iterations - warmup,
             warmup=warmup,
@@ -203,6 +204,7 @@ def fits(settings: Settings, variant: Variant, sets: int) -> dict[tuple[str, int
             round(settings.predictive_draws * variant.length),
             settings.nodes,
             settings.seed,
+            variant.sampler,
             variant.repeat,
         )
         for dataset in DATASETS

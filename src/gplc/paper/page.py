@@ -206,9 +206,9 @@ def add_sensitivity(page: Page, scores: Mapping[str, Scores]) -> None:
     page.say(
         "## Sensitivity",
         f"The first {sets} training set(s) of each data set, with what the paper leaves open "
-        f"doubled and halved. Chains have {SHORT:.0%} of the iterations of the main experiment, "
-        "which is one of the rows; so is another chain of the same settings, which shows the "
-        "Monte Carlo error of one fit.",
+        f"doubled and halved. Chains are of gplc's default schemes, which mix faster, with "
+        f"{SHORT:.0%} of the iterations of the main experiment. The latter is one of the rows; so "
+        "is another chain of the same settings, which shows the Monte Carlo error of one fit.",
     )
     page.figure(
         figures.sensitivity(scores), "sensitivity", "Mean differences in NLPD, settings changed."
