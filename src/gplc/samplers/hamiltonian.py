@@ -60,7 +60,7 @@ class Hamiltonian:
     ...     np.random.default_rng(5), target.evaluate(np.ones(2)), target
     ... )
     >>> bool(info.acceptance > 0.99), info.n_evaluations
-    (True, 6)
+    (True, 7)
     """
 
     leaps: int = 20
