@@ -17,6 +17,13 @@ from gplc import _check
 Array = NDArray[np.float64]
 
 
+# Ten prior SDs from the mean the prior has 1e-23 of its mass left: taken to be none. A chain that
+# begins far from the data would try such places, where nothing can be computed any more.
+PRIOR_REACH = 10.0
+# Beyond exp(+-50) a hyperparameter can only overflow, whatever its prior.
+LOG_LIMIT = 50.0
+
+
 class LogNormal(NamedTuple):
     """Prior of a positive quantity whose logarithm is N(mean, sd^2).
 
@@ -112,7 +119,14 @@ class LogPriors:
         self.names = tuple(names)
         self.means = np.array([float(mean) for mean, _ in chosen])
         self.sds = np.array([float(sd) for _, sd in chosen])
+        reach = PRIOR_REACH * self.sds
+        self.lowest = np.maximum(self.means - reach, -LOG_LIMIT)
+        self.highest = np.minimum(self.means + reach, LOG_LIMIT)
         self._constant = -float(np.log(self.sds).sum()) - 0.5 * len(chosen) * math.log(2 * math.pi)
+
+    def allows(self, theta: Array) -> bool:
+        """Whether theta is where the prior has any mass worth the name, and can be computed."""
+        return bool(np.all(theta >= self.lowest) and np.all(theta <= self.highest))
 
     def log_density(self, theta: Array) -> float:
         """Log p(theta)."""

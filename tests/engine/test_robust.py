@@ -265,3 +265,14 @@ def test_inputs_are_copied_and_left_alone():
         assert np.array_equal(y, Y)
         inputs[:] = np.nan
         assert np.isfinite(model.log_density(model.prior_mean()))
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_a_start_far_from_the_data_stays_where_things_can_be_computed(key):
+    """Responses that the prior takes for next to impossible send the first updates far away."""
+    rng = np.random.default_rng(8)
+    model = MODELS[key](rng.standard_normal((12, 1)), 300.0 * rng.standard_normal(12))
+    for scheme in model.schemes:
+        chain = run_chain(model, scheme, seed=3, draws=10, warmup=10)
+        assert np.isfinite(chain.log_density).all()
+        assert all(model.priors.allows(theta) for theta in chain.theta)

@@ -31,9 +31,6 @@ from gplc.samplers.protocol import (
 
 Array = NDArray[np.float64]
 
-# A hyperparameter outside exp(+-50) can only overflow: its density is taken to be zero.
-LOG_LIMIT = 50.0
-
 
 class Unknowns(NamedTuple):
     """All that a chain samples."""
@@ -304,11 +301,11 @@ class Model(ABC):
     def _hyperparameter_part(self, index: int) -> Part:
         def open_part(state: Any) -> tuple[Point, ScalarTarget]:
             def evaluate(value: float) -> Point:
-                if not abs(value) <= LOG_LIMIT:
-                    self.ledger["beyond limits"] += 1
-                    return Point(value, -np.inf, None)
                 theta = state.theta.copy()
                 theta[index] = value
+                if not self.priors.allows(theta):
+                    self.ledger["beyond limits"] += 1
+                    return Point(value, -np.inf, None)
                 changed = self._with_hyperparameter(state, index, theta)
                 return Point(value, changed.log_density, changed)
 
@@ -323,7 +320,7 @@ class Model(ABC):
         size = len(self.names)
 
         def evaluate(position: Array) -> Point:
-            if not np.max(np.abs(position[:size])) <= LOG_LIMIT:
+            if not self.priors.allows(position[:size]):
                 self.ledger["beyond limits"] += 1
                 return Point(position, -np.inf, None)
             moved, log_density = self._at_vector(position[:size], position[size:])

@@ -16,7 +16,6 @@ from gplc.kernels import Bound, Kernel, SquaredExponential, Touches
 from gplc.kernels.bound import Pieces, Program
 from gplc.means import Mean
 from gplc.models.base import (
-    LOG_LIMIT,
     Model,
     Part,
     Unknowns,
@@ -278,9 +277,7 @@ class LatentCovariate(Model):
         def evaluate(log_s: float) -> Point:
             theta = state.theta.copy()
             theta[places] += signs * log_s
-            if state.factor is None or not (
-                abs(log_s) <= LOG_LIMIT and np.all(np.abs(theta[places]) <= LOG_LIMIT)
-            ):
+            if state.factor is None or not self.priors.allows(theta):
                 return Point(log_s, -np.inf, None)
             w = state.w.copy()
             self.columns(w)[column] *= math.exp(log_s)
