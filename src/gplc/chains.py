@@ -293,7 +293,9 @@ def run_chains(
     now = begun
     total = warmup + draws
     batch = total if watch is None else 2
-    with Parallel(n_jobs=n_jobs) as parallel:
+    # Each chain holds BLAS to one thread. Where chains are threads of this process, that limit is
+    # shared, and the first to end would lift it for the others: so it is held here as well.
+    with threadpool_limits(limits=1, user_api="blas"), Parallel(n_jobs=n_jobs) as parallel:
         while (left := total - now[0].position.iteration) > 0:
             iterations = min(batch, left)
             began = time.perf_counter()

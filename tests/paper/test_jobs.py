@@ -89,6 +89,7 @@ def test_every_field_of_a_fit_counts(store, tiny):
         "predictive_draws": 4,
         "nodes": 1,
         "seed": 3,
+        "sampler": "default",
         "repeat": 1,
     }
     assert set(changed) == set(Fit.__dataclass_fields__)
