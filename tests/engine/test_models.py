@@ -370,7 +370,7 @@ class TestContract:
             parts = [update.part for update in model.scheme(name)]
             assert set(parts) <= set(model.parts)
             if "all" in parts:
-                continue
+                continue  # that one part holds every unknown
             assert set(model.names) <= set(parts)
             if model.n_latent:
                 assert set(parts) & {"w", "z", "z sites"}
