@@ -15,7 +15,7 @@ in Monte Carlo standard errors: every scheme has to find the same posterior.
 
 With ``--peers`` NumPyro's NUTS runs on the identical posteriors, if it is installed (`pip install
 -e .[bench]`): whitened for GPLV, in double precision, on one thread; compilation and warm-up are
-not counted against it.
+not counted against it (see `numpyro_peer.py`).
 
 GPLC is listed twice with the paper's scheme: with our compiled sweep, and as the paper computes
 it, with a factorisation for every density. The draws are the same, so that the second is the first
@@ -24,14 +24,13 @@ with the time of its sweeps multiplied by the ratio that `benchmarks/sweep.py` m
 
 import argparse
 import json
-import os
 import statistics
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpyro_peer
 import sweep
 from arviz_stats.base import array_stats
 from numpy.typing import NDArray
@@ -50,8 +49,6 @@ SCHEMES: Mapping[str, tuple[str, ...]] = {
 NUTS = "NumPyro NUTS"
 NAIVE = "paper, factorising"
 WARMUP = 500
-# Draws of a peer at a time: each batch has an overhead that must not count for much.
-PEER_BATCH: Mapping[str, int] = {"std": 2000, "gplc": 100, "gplv": 400}
 
 
 class Run(NamedTuple):
@@ -115,78 +112,22 @@ def naive_share(model: Model, run: Run) -> float:
     return 1.0 + model.n * (theirs.seconds / min(model.n, 40)) / each - ours.seconds / each
 
 
-# The peer: the same densities, written for NumPyro
+# The peer
 
 
 def numpyro_runner() -> Callable[[Model, int, float], Run] | None:
     """A function like `run_scheme` for NumPyro's NUTS, or None if it is not installed."""
-    os.environ.setdefault(
-        "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    )
-    try:
-        import jax
-        import jax.numpy as jnp
-        import numpyro
-        import numpyro.distributions as dist
-        from numpyro.infer import MCMC, NUTS
-    except ImportError:
+    sample = numpyro_peer.sampler(WARMUP)
+    if sample is None:
         print("NumPyro is not installed: pip install -e '.[bench]'")
         return None
-    jax.config.update("jax_enable_x64", True)
-
-    def density(model: Model) -> Callable[[], None]:
-        X, y, eye = jnp.asarray(model.X), jnp.asarray(model.y), jnp.eye(model.n)
-        gaps = (X.T[:, :, None] - X.T[:, None, :]) ** 2
-        priors = model.priors
-
-        def covariance(theta: Any, distances: Any) -> Any:
-            decay = jnp.tensordot(jnp.exp(-2.0 * theta[1:]), distances, 1)
-            return 1.0 + jnp.exp(2.0 * theta[0]) * jnp.exp(-decay)
-
-        def program() -> None:
-            theta = numpyro.sample("theta", dist.Normal(priors.means, priors.sds))
-            if model.key == "gplv":
-                split = theta.size // 2
-                root = jnp.linalg.cholesky(covariance(theta[split:], gaps) + 1e-6 * eye)
-                u = numpyro.sample("u", dist.Normal(jnp.zeros(model.n), 1.0))
-                z = numpyro.deterministic("latent", root @ u)
-                C = covariance(theta[:split], gaps) + jnp.diag(jnp.exp(2.0 * z))
-            else:
-                distances = gaps
-                if model.key == "gplc":
-                    w = numpyro.sample("latent", dist.Normal(jnp.zeros(model.n), 1.0))
-                    distances = jnp.concatenate([gaps, ((w[:, None] - w) ** 2)[None]])
-                C = covariance(theta[:-1], distances) + jnp.exp(2.0 * theta[-1]) * eye
-            numpyro.sample("y", dist.MultivariateNormal(0.0, C), obs=y)
-
-        return program
 
     def run(model: Model, seed: int, seconds: float) -> Run:
-        kernel = NUTS(density(model), target_accept_prob=0.9)
-        mcmc = MCMC(
-            kernel, num_warmup=WARMUP, num_samples=PEER_BATCH[model.key], progress_bar=False
-        )
-        mcmc.warmup(jax.random.PRNGKey(seed))
-        mcmc.run(mcmc.post_warmup_state.rng_key)  # compiles for batches of this size
-        drawn: list[dict[str, Array]] = []
-        spent = 0.0
-        while spent < seconds:
-            mcmc.post_warmup_state = mcmc.last_state
-            began = time.process_time()
-            mcmc.run(mcmc.post_warmup_state.rng_key)
-            jax.block_until_ready(mcmc.get_samples())
-            spent += time.process_time() - began
-            drawn.append({k: np.asarray(v) for k, v in mcmc.get_samples().items()})
-        theta = np.concatenate([each["theta"] for each in drawn])
-        latent = (
-            np.concatenate([each["latent"] for each in drawn])
-            if model.n_latent
-            else np.empty((len(theta), 0))
-        )
-        log_density = np.array(
-            [model.log_density(model.unknowns(t, v)) for t, v in zip(theta, latent, strict=True)]
-        )
-        return Run(theta, quantities(model, theta, latent, log_density), spent)
+        drawn = sample(model, seed, seconds)
+        if drawn.divergences:
+            print(f"NumPyro: {drawn.divergences} divergences in {len(drawn.theta)} draws")
+        found = quantities(model, drawn.theta, drawn.latent, drawn.log_density)
+        return Run(drawn.theta, found, drawn.seconds)
 
     return run
 
