@@ -11,9 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
+from gplc._compiled import covariance
+
 Array = NDArray[np.float64]
 
 LOG_2PI = math.log(2.0 * math.pi)
+
+# Variances below this share of the largest are rounding.
+RANK_SHARE = 1e-12
 
 
 class Factor(NamedTuple):
@@ -24,8 +29,10 @@ class Factor(NamedTuple):
     log_density: float  # log N(y | 0, C)
 
 
-def factorise(covariance: Array, y: Array) -> Factor | None:
-    """Factor of `covariance` (C order, overwritten), or None if it is not positive definite.
+def factorise(matrix: Array, y: Array | None, whitened: Array | None = None) -> Factor | None:
+    """Factor of a covariance `matrix` (C order, overwritten); None if not positive definite.
+
+    For y or, if that is None, for the vector whose L^-1 y is `whitened`.
 
     Examples
     --------
@@ -37,10 +44,10 @@ def factorise(covariance: Array, y: Array) -> Factor | None:
     True
     """
     # The transpose of a symmetric C-ordered matrix is itself, in the order LAPACK overwrites.
-    lower, status = lapack.dpotrf(covariance.T, lower=1, clean=0, overwrite_a=1)
+    lower, status = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
     if status != 0:
         return None
-    return factor_of(lower.T, y)
+    return with_whitened(lower.T, whitened) if y is None else factor_of(lower.T, y)
 
 
 def factor_of(upper: Array, y: Array) -> Factor | None:
@@ -63,6 +70,12 @@ def with_whitened(upper: Array, whitened: Array) -> Factor | None:
 def solve(factor: Factor) -> Array:
     """C^-1 y."""
     solved, _ = lapack.dtrtrs(factor.upper.T, factor.whitened, lower=1, trans=1)
+    return solved
+
+
+def solve_both(factor: Factor, right: Array) -> Array:
+    """C^-1 right."""
+    solved, _ = lapack.dpotrs(factor.upper.T, right, lower=1)
     return solved
 
 
@@ -94,6 +107,28 @@ def transposed_multiply(factor: Factor, vector: Array) -> Array:
     return blas.dtrmv(factor.upper.T, vector, lower=1, trans=1)
 
 
+def thin_root(matrix: Array) -> Array:
+    """R (n, r) with R R' = `matrix`, a covariance which may be singular; r is its rank, to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> thin_root(np.full((3, 3), 4.0)).tolist()
+    [[2.0], [2.0], [2.0]]
+    """
+    return pivoted_root(matrix)[0]
+
+
+def pivoted_root(matrix: Array) -> tuple[Array, Array]:
+    """The same, with the rows that say all about the others: R[rows] is lower triangular."""
+    largest = float(np.max(np.diagonal(matrix)))
+    root, order, rank, _ = lapack.dpstrf(matrix.T, tol=RANK_SHARE * largest, lower=1)
+    rows = order - 1
+    result = np.empty((matrix.shape[0], rank))
+    result[rows] = np.tril(root[:, :rank])
+    return result, rows[:rank]
+
+
 def weights_through_factor(factor: Factor, by_u: Array) -> Array:
     """How a function of z = L u changes with C = L L', u being held.
 
@@ -103,9 +138,8 @@ def weights_through_factor(factor: Factor, by_u: Array) -> Array:
     decomposition").
     """
     lower = factor.upper.T
-    inside = np.tril(np.outer(by_u, factor.whitened)).T
-    inside.flat[:: inside.shape[0] + 1] *= 0.5
+    inside = covariance.halved_triangle(by_u, factor.whitened)
     # The transpose of what is wanted, in the order that BLAS overwrites: L^-T P' L^-1.
-    half = blas.dtrsm(1.0, lower, inside, side=0, lower=1, trans_a=1, overwrite_b=1)
+    half = blas.dtrsm(1.0, lower, inside.T, side=0, lower=1, trans_a=1, overwrite_b=1)
     whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
-    return 0.5 * (whole + whole.T)
+    return covariance.symmetric_part(whole.T)

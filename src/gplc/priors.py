@@ -133,6 +133,19 @@ class LogPriors:
         gap = (theta - self.means) / self.sds
         return self._constant - 0.5 * float(gap @ gap)
 
+    def log_density_of(self, index: int, value: float) -> float:
+        """Log p(theta) as a function of one of its entries, up to a constant; -inf if not allowed.
+
+        Examples
+        --------
+        >>> LogPriors(["signal_sd"]).log_density_of(0, 2.0)
+        -2.0
+        """
+        if not self.lowest[index] <= value <= self.highest[index]:
+            return -math.inf
+        gap = (value - float(self.means[index])) / float(self.sds[index])
+        return -0.5 * gap * gap
+
     def gradient(self, theta: Array) -> Array:
         """D log p(theta) / d theta."""
         return (self.means - theta) / self.sds**2

@@ -371,9 +371,9 @@ class TestContract:
             assert set(parts) <= set(model.parts)
             if "all" in parts:
                 continue  # that one part holds every unknown
-            assert set(model.names) <= set(parts)
+            assert {"all", "hyperparameters"} & set(parts) or set(model.names) <= set(parts)
             if model.n_latent:
-                assert set(parts) & {"w", "z", "z sites"}
+                assert set(parts) & {"w", "z", "z sites", "function"}
 
     def test_every_scheme_runs_and_moves_everything(self, model):
         for name in model.schemes:

@@ -8,7 +8,7 @@ sampler leaves behind, and a Kolmogorov-Smirnov test compares them with direct j
 Judged on every hyperparameter, on latent summaries, *and on the log likelihood*: a sampler that
 preserves the prior but ignores the data is invisible in the unknowns alone.
 
-False alarms: THRESHOLD per statistic, fewer than 200 statistics in the whole file, so that a right
+False alarms: THRESHOLD per statistic, fewer than 250 statistics in the whole file, so that a right
 set of samplers with fresh seeds would fail it once in a thousand runs. Seeds are fixed.
 """
 
@@ -32,6 +32,7 @@ from gplc.models import (
     Update,
     latent_covariate,
 )
+from gplc.models.latent_function import LatentFunction
 from gplc.samplers import (
     EllipticalSlice,
     Hamiltonian,
@@ -39,6 +40,7 @@ from gplc.samplers import (
     Metropolis,
     ModifiedMetropolis,
     Point,
+    Pools,
     Slice,
     SliceSweep,
     SymmetricProposal,
@@ -122,6 +124,9 @@ SETTINGS = {
     "std-default": Setting("std", "default", {}, {}),
     "gplc-paper": Setting("gplc", "paper", {}, {}),
     "gplc-default": Setting("gplc", "default", {}, {}),
+    # Pools of six: every size is right, and few candidates would show a wrong one.
+    "gplc-default-small-pools": Setting("gplc", "default", {"size": 6}, {}),
+    "gplc-default-windows": Setting("gplc", "default", {"size": 6, "repeats": 1}, {}),
     "gplc-hamiltonian": Setting("gplc", "hamiltonian", {}, {}),
     # Blocks of two cases, so that a block has cases outside it; intervals so narrow that stepping
     # out meets points that were not foreseen.
@@ -211,7 +216,10 @@ def test_scheme_keeps_the_joint_distribution(name, data, note, monkeypatch):
     if name.endswith("blocks"):
         monkeypatch.setattr(latent_covariate, "BLOCK_SIZE", 2)
     model = build(key, data, **options)
-    p = p_values(model, model.scheme(scheme, **settings), seed=2012)
+    updates = model.scheme(scheme, **settings)
+    if name.endswith("windows"):
+        updates = in_place_of(Pools, Pools(6, 1, zoom=0.15))(updates)
+    p = p_values(model, updates, seed=2012)
     note("smallest p", min(p.values()))
     assert min(p.values()) > THRESHOLD, p
 
@@ -350,6 +358,39 @@ def drop_jacobian(model: Model) -> None:
     model.parts["scale"] = open_part
 
 
+class DrawnFromThePrior(LatentFunction):
+    """g as if y had not been seen."""
+
+    def _draw(self, rng, state):
+        level = self._free_root @ rng.standard_normal(self._free_root.shape[1])
+        return level, [term.prior_draw(rng) for term in self._terms]
+
+
+class PoolsWithoutWeights(LatentFunction):
+    """Candidates spread evenly in t, taken to be from N(0, 1)."""
+
+    def _pools(self, rng, w, size, zoom):
+        starts, candidates, weights = super()._pools(rng, w, size, zoom)
+        return starts, candidates, (weights > 0.0).astype(float)
+
+
+class PoolsAroundTheMiddle(LatentFunction):
+    """Windows in which the present value is always in the middle, wherever they lead."""
+
+    def _pools(self, rng, w, size, zoom):
+        starts = np.full(w.size, size // 2)
+        candidates = w[:, None] + zoom * np.arange(-(size // 2), size - size // 2)
+        return starts, candidates, np.ones((w.size, size))
+
+
+def with_function(broken: type[LatentFunction]) -> Callable[[Model], None]:
+    def spoil(model):
+        right = model.parts["function"]
+        model.parts["function"] = lambda state: (right(state)[0], broken(model, state, 0))
+
+    return spoil
+
+
 def nothing(model: Model) -> None:
     pass
 
@@ -410,6 +451,27 @@ MUTANTS = {
         in_place_of(SymmetricProposal, FoldAlwaysAccepts()),
         nothing,
         ["log likelihood"],
+    ),
+    "function ignores the data": (
+        "gplc-default",
+        "strong",
+        unchanged,
+        with_function(DrawnFromThePrior),
+        ["log likelihood"],
+    ),
+    "pools without weights": (
+        "gplc-default",
+        "weak",
+        unchanged,
+        with_function(PoolsWithoutWeights),
+        ["squares", "latent[0]"],
+    ),
+    "pools around the present value": (
+        "gplc-default",
+        "weak",
+        unchanged,
+        with_function(PoolsAroundTheMiddle),
+        ["squares", "latent[0]"],
     ),
     "slice steps out on one side only": (
         "std-paper",

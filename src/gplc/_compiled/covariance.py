@@ -138,6 +138,32 @@ def likelihood_weights(pulls: Array, inverse: Array) -> Array:
     return result
 
 
+@njit(cache=True)
+def halved_triangle(a: Array, b: Array) -> Array:
+    """The lower triangle of a b', its diagonal halved."""
+    n = a.size
+    result = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i):
+            result[i, j] = a[i] * b[j]
+        result[i, i] = 0.5 * a[i] * b[i]
+    return result
+
+
+@njit(cache=True)
+def symmetric_part(matrix: Array) -> Array:
+    """(A + A') / 2."""
+    n, block = matrix.shape[0], 32
+    result = np.empty((n, n))
+    for low in range(0, n, block):
+        for left in range(0, low + 1, block):
+            for i in range(low, min(low + block, n)):
+                for j in range(left, min(left + block, i + 1)):
+                    result[i, j] = 0.5 * (matrix[i, j] + matrix[j, i])
+    _mirror(result)
+    return result
+
+
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")
 def _add_square(total: Array, value: float, others: Array) -> None:
     """Total += (value - others)^2."""

@@ -379,6 +379,9 @@ class Leaf(Kernel):
     inputs: tuple[int | str, ...] = field(default=(), kw_only=True)
     label: str = field(default="", kw_only=True)
     blind: ClassVar[bool] = False  # whether it is the same whatever the inputs
+    # Whether it is A + B phi(w, w'), with A and B that do not depend on w, and a smooth phi that
+    # can be interpolated: (w w')^d exp(-b (w - w')^2).
+    separates: ClassVar[bool] = False
 
     # What a kernel of your own says.
 

@@ -364,6 +364,7 @@ class SquaredExponential(_Exponential):
     constant: float = 1.0
     sd: float | None = field(default=None, kw_only=True)
     code: ClassVar[int] = EXP_GAP
+    separates: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_flag("ard", self.ard)
@@ -659,6 +660,7 @@ class Linear(Shaped):
     ard: bool = True
     sd: float | None = field(default=None, kw_only=True)
     code: ClassVar[int] = PRODUCT
+    separates: ClassVar[bool] = True
     sign: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:

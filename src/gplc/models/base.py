@@ -224,7 +224,8 @@ class Model(ABC):
 
     def _all_parts(self) -> dict[str, Part]:
         by_name = {name: self._hyperparameter_part(k) for k, name in enumerate(self.names)}
-        return by_name | {"all": self._whole_part} | self._latent_parts()
+        together = {"hyperparameters": self._theta_part, "all": self._whole_part}
+        return by_name | together | self._latent_parts()
 
     def _latent_parts(self) -> dict[str, Part]:
         """Parts other than the hyperparameters."""
@@ -315,6 +316,25 @@ class Model(ABC):
 
         return open_part
 
+    def _theta_part(self, state: Any) -> tuple[Point, GradientTarget]:
+        """All hyperparameters, with the latent values held fixed."""
+
+        def evaluate(theta: Array) -> Point:
+            if not self.priors.allows(theta):
+                self.ledger["beyond limits"] += 1
+                return Point(theta, -np.inf, None)
+            moved = self._with_theta(state, theta)
+            return Point(theta, moved.log_density, moved)
+
+        def gradient(point: Point) -> Array:
+            return self.gradient_at(point.payload).theta
+
+        return Point(state.theta, state.log_density, state), GradientTarget(evaluate, gradient)
+
+    def _with_theta(self, state: Any, theta: Array) -> State:
+        """The state after all of theta has changed."""
+        return self.state(Unknowns(theta, state.unknowns.latent))
+
     def _whole_part(self, state: Any) -> tuple[Point, GradientTarget]:
         """All unknowns at once: theta, then the latent values as `_vector` has them."""
         size = len(self.names)
@@ -345,10 +365,15 @@ class Model(ABC):
         """Gradient of that density with respect to the vector."""
         return np.concatenate(self.gradient_at(state))
 
-    def _factorise(self, matrix: Array, vector: Array, what: str) -> Factor | None:
-        """Factor of a covariance matrix (overwritten), entered in the ledger under its name."""
+    def _factorise(
+        self, matrix: Array, vector: Array | None, what: str, whitened: Array | None = None
+    ) -> Factor | None:
+        """Factor of a covariance matrix (overwritten), entered in the ledger under its name.
+
+        For the vector L `whitened` if `vector` is None.
+        """
         self.ledger[f"chol({what})"] += 1
-        factor = factorise(matrix, vector)
+        factor = factorise(matrix, vector, whitened)
         if factor is None:
             self.ledger[f"{what} not positive definite"] += 1
         return factor

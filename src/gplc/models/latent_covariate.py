@@ -24,9 +24,11 @@ from gplc.models.base import (
     priors_of,
     weights_of_gradient,
 )
+from gplc.models.latent_function import LatentFunction
 from gplc.models.standard import gaussian_conditional, usable
 from gplc.priors import DEFAULTS, LogNormal
 from gplc.samplers.hamiltonian import Hamiltonian
+from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Info, Point, Sampler, ScalarTarget
 from gplc.samplers.slice import Slice
 from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
@@ -178,6 +180,11 @@ class LatentCovariate(Model):
         moves = self._bound.moves(column)
         index = f"[{column}]" if self.n_covariates > 1 else ""
         parts: dict[str, Part] = {}
+        if self._bound.separates(column):
+            parts[f"function{index}"] = lambda state: (
+                Point(state.w, state.log_density, state),
+                LatentFunction(self, state, column),
+            )
         if moves.shift:
             parts[f"shift{index}"] = lambda state: (
                 Point(0.0, state.log_density, state),
@@ -312,17 +319,32 @@ class LatentCovariate(Model):
         """Step-out slice sampling of each hyperparameter, then of each w_i, as in the paper."""
         return [
             *(Update(name, Slice(width)) for name in self.names),
-            Update("w", SliceSweep(latent_width)),
+            self._sweep(latent_width),
         ]
 
+    def _sweep(self, width: float) -> Update:
+        return Update("w", SliceSweep(width))
+
     def default_scheme(
-        self, width: float = 1.0, latent_width: float = 4.0, folds: int = 5
+        self,
+        leaps: int = 3,
+        size: int = 64,
+        repeats: int = 2,
+        folds: int = 1,
+        latent_width: float = 4.0,
     ) -> list[Update]:
-        """The paper's scheme, the moves under which the likelihood does not change, and folds."""
+        """Hyperparameters along their gradient; w and sigma given g; free moves; folds.
+
+        Where a covariate cannot be updated given g, for a kernel that does not separate, it is the
+        paper's sweep over single w_i.
+        """
+        functions = [part for part in self.parts if part.split("[")[0] == "function"]
         return [
-            *self.paper_scheme(width, latent_width),
+            Update("hyperparameters", Hamiltonian(leaps, dense=True, conditional=True)),
+            *(Update(part, Pools(size, repeats)) for part in functions),
+            *([] if len(functions) == self.n_covariates else [self._sweep(latent_width)]),
             *self._free_moves(),
-            Update("fold", SymmetricProposal(folds)),
+            *([Update("fold", SymmetricProposal(folds))] if folds else []),
         ]
 
     def hamiltonian_scheme(
@@ -336,7 +358,7 @@ class LatentCovariate(Model):
         """
         return [
             Update("all", Hamiltonian(leaps)),
-            *[Update("w", SliceSweep(latent_width))] * sweeps,
+            *[self._sweep(latent_width)] * sweeps,
             *self._free_moves(),
             *([Update("fold", SymmetricProposal(folds))] if folds else []),
         ]

@@ -17,7 +17,6 @@ from gplc._linalg import (
     solve,
     transposed_multiply,
     weights_through_factor,
-    with_whitened,
 )
 from gplc.kernels import Bound, Kernel, Touches
 from gplc.kernels.bound import Pieces
@@ -255,8 +254,11 @@ class LatentVariance(Model):
         return self._factorise(matrix, self.y, "C_y")
 
     def _z_factor(self, theta: Array, z: Array, correlation: Pieces) -> Factor | None:
+        return self._factorise(self._z_covariance(theta, correlation), z - self.mean_z, "C_z")
+
+    def _z_covariance(self, theta: Array, correlation: Pieces) -> Array:
         matrix = self._z_bound.matrix(self._of_z(theta), correlation)
-        return self._factorise(add_to_diagonal(matrix, self.jitter**2), z - self.mean_z, "C_z")
+        return add_to_diagonal(matrix, self.jitter**2)
 
     def _state(
         self,
@@ -357,12 +359,10 @@ class LatentVariance(Model):
 
     def _at_vector(self, theta: Array, latent: Array) -> tuple[VarianceState | None, float]:
         z_correlation = self._z_correlation(theta)
-        z_factor = self._z_factor(theta, latent, z_correlation)
+        z_factor = self._factorise(self._z_covariance(theta, z_correlation), None, "C_z", latent)
         if z_factor is None:
             return None, -np.inf
-        # Made for the factor alone; now that it is known, so is z.
         z = self.mean_z + multiply_lower(z_factor, latent)
-        z_factor = with_whitened(z_factor.upper, latent)
         y_correlation = self._y_correlation(theta)
         y_factor = self._y_factor(theta, z, y_correlation)
         state = self._state(theta, z, y_correlation, z_correlation, y_factor, z_factor)
@@ -379,8 +379,8 @@ class LatentVariance(Model):
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """Z ~ N(m, C_z)."""
-        matrix = self._z_bound.matrix(self._of_z(theta), self._z_correlation(theta))
-        return self.mean_z + draw_gaussian(rng, add_to_diagonal(matrix, self.jitter**2))
+        covariance = self._z_covariance(theta, self._z_correlation(theta))
+        return self.mean_z + draw_gaussian(rng, covariance)
 
     def prior_mean(self) -> Unknowns:
         """Log hyperparameters at their prior means, z at its centre."""

@@ -119,7 +119,7 @@ class Standard(Model):
         """Step-out slice sampling of each hyperparameter in turn, as in the paper."""
         return [Update(name, Slice(width)) for name in self.names]
 
-    def default_scheme(self, leaps: int = 4) -> list[Update]:
+    def default_scheme(self, leaps: int = 2) -> list[Update]:
         """Hamiltonian Monte Carlo of all hyperparameters together."""
         return [Update("all", Hamiltonian(leaps, dense=True))]
 

@@ -15,6 +15,7 @@ sampler passes it on unseen). See `gplc.samplers.protocol`.
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
 from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.metropolis import Metropolis
+from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Info, Point, Sampler
 from gplc.samplers.slice import Slice
 from gplc.samplers.sweeps import Direct, MetropolisSweep, SliceSweep, SymmetricProposal
@@ -28,6 +29,7 @@ __all__ = [
     "MetropolisSweep",
     "ModifiedMetropolis",
     "Point",
+    "Pools",
     "Sampler",
     "Slice",
     "SliceSweep",

@@ -13,12 +13,18 @@ from gplc.samplers.protocol import GradientTarget, Info, Point, impossible
 
 Array = NDArray[np.float64]
 
-# The spread of the coordinates is learned anew from windows of this many iterations and more.
+# The metric is learned anew from windows of this many iterations and more.
 FIRST_WINDOW, WINDOW_GROWTH = 40, 1.5
-# A variance from few draws is drawn towards a small one, as if so many draws had shown that.
-CAUTION, SMALL_VARIANCE = 5.0, 1e-3
+# What few draws show is drawn towards this, as if so many draws had shown it: a small variance
+# of the draws, or a curvature like that of the prior.
+CAUTION, SMALL_VARIANCE, PRIOR_CURVATURE = 5.0, 1e-3, 1.0
 # After new scales the step size begins to learn again as if it had done so many steps.
 LEARNED = 10
+# What is added to a correlation matrix before it is factored, and the largest gradient counted.
+ROUNDING, LARGEST = 1e-8, 1e100
+# So many trajectories are made with steps so much shorter: a chain that has come to where the
+# density is more sharply curved than elsewhere would reject all others for a long time.
+CAREFUL_SHARE, CAREFUL_STEP = 0.1, 0.25
 # Trajectories whose energy has grown by more than this will not come back.
 DIVERGED = 1000.0
 
@@ -30,10 +36,12 @@ class Hamiltonian:
     q moves with a momentum p ~ N(0, M) by leapfrog steps of H = -log density + p' M^-1 p / 2, and
     the end is accepted with probability min(1, exp(H - H')). The number of leapfrog steps is drawn
     anew from the upper half of 1, ..., `leaps`, and the step size varies by up to a tenth, so that
-    no orbit is followed for ever.
+    no orbit is followed for ever; one in ten trajectories has much shorter steps.
 
-    Warm-up learns the step size, and in windows that grow the spread of the coordinates: M^-1 is
-    their covariance, or its diagonal.
+    Warm-up learns the step size, and the metric in windows that grow: M^-1 is the covariance of
+    the draws. Where q is a part of the unknowns and moves with the others held fixed that would be
+    much too wide; `conditional` then takes for M the mean of g g', g being the gradient, which
+    is the mean curvature of the log density. Of either, the diagonal, unless `dense`.
 
     Parameters
     ----------
@@ -44,13 +52,15 @@ class Hamiltonian:
     step_size : float
         In units of `scales`.
     dense : bool
-        Whether M^-1 is the whole covariance. That pays where there are few coordinates.
+        Whether M is a full matrix. That pays where there are few coordinates.
+    conditional : bool
+        Whether M is learned from gradients.
     scales : float or array
-        SDs of the coordinates, or the lower triangular factor of their covariance; one number is
-        the start for all.
+        Scales of the coordinates, or a square root of M^-1; one number is the start for all.
     since, window, seen, mean, squares
         What warm-up keeps in mind: steps since `scales` changed; of the present window its
-        length, the draws seen, their mean, and the sum of their squared gaps to it.
+        length, the draws (or gradients) seen, their mean (or 0), and the sum of their squared
+        gaps to it.
 
     Examples
     --------
@@ -67,6 +77,7 @@ class Hamiltonian:
     wanted: float = 0.8
     step_size: float = 0.1
     dense: bool = False
+    conditional: bool = False
     scales: float | Array = 1.0
     since: int = 0
     window: int = FIRST_WINDOW
@@ -86,6 +97,8 @@ class Hamiltonian:
         """One trajectory; from an impossible point, which has no gradient, a jump."""
         n_leaps = int(rng.integers((self.leaps + 1) // 2, self.leaps + 1))
         size = self.step_size * rng.uniform(0.9, 1.0)
+        if rng.random() < CAREFUL_SHARE:
+            size *= CAREFUL_STEP
         momentum = rng.standard_normal(point.position.size)
         threshold = -rng.standard_exponential()
         if impossible(point.log_density):
@@ -93,7 +106,8 @@ class Hamiltonian:
         # In units of `scales` the metric is the identity.
         along, push_of = self._strides(size)
         energy = 0.5 * float(momentum @ momentum) - point.log_density
-        momentum = momentum + 0.5 * push_of(target.gradient(point))
+        before = gradient = target.gradient(point)
+        momentum = momentum + 0.5 * push_of(gradient)
         now, log_ratio, n_done = point, -math.inf, 0
         for _ in range(n_leaps):
             n_done += 1
@@ -101,29 +115,26 @@ class Hamiltonian:
             if impossible(now.log_density):
                 log_ratio = -math.inf
                 break
-            push = push_of(target.gradient(now))
+            gradient = target.gradient(now)
+            push = push_of(gradient)
             arriving = momentum + 0.5 * push
             log_ratio = energy + now.log_density - 0.5 * float(arriving @ arriving)
             if not log_ratio > -DIVERGED:
                 log_ratio = -math.inf
                 break
             momentum = momentum + push
-        end = now if log_ratio > threshold else point
-        info = Info(
-            math.exp(min(0.0, log_ratio)),
-            n_done,
-            int(impossible(now.log_density)),
-            position=end.position,
-        )
-        return end, info
+        accepted = log_ratio > threshold
+        end = now if accepted else point
+        shown = (gradient if accepted else before) if self.conditional else end.position
+        acceptance = math.exp(min(0.0, log_ratio))
+        return end, Info(acceptance, n_done, int(impossible(now.log_density)), shown=shown)
 
     def _escape(self, point: Point, target: GradientTarget, noise: Array) -> tuple[Point, Info]:
         """From an impossible point any possible one is accepted."""
         along, _ = self._strides(1.0)
         jump = target.evaluate(point.position + along(noise))
         escaped = not impossible(jump.log_density)
-        end = jump if escaped else point
-        return end, Info(float(escaped), 1, 2 - escaped, position=end.position)
+        return (jump if escaped else point), Info(float(escaped), 1, 2 - escaped)
 
     def _strides(self, size: float) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         """What turns momenta into moves, and gradients into changes of momentum."""
@@ -136,32 +147,42 @@ class Hamiltonian:
         """With a step size nearer to the wanted rate and, after a window, with new scales."""
         since = self.since + 1
         step = float(adapted_step(self.step_size, info.acceptance, self.wanted, since))
-        return replace(self, step_size=step, since=since)._with_draw(info.position)
+        return replace(self, step_size=step, since=since)._with_draw(info.shown)
 
-    def _with_draw(self, position: Array | None) -> "Hamiltonian":
-        if position is None:
+    def _with_draw(self, shown: Array | None) -> "Hamiltonian":
+        if shown is None:
             return self
         seen = self.seen + 1
-        gap = position - self.mean
-        mean = self.mean + gap / seen
-        after = position - mean
+        shown = np.clip(shown, -LARGEST, LARGEST)
+        gap = shown - self.mean
+        mean = self.mean if self.conditional else self.mean + gap / seen
+        after = shown - mean
         squares = self.squares + (np.outer(gap, after) if self.dense else gap * after)
         if seen < self.window:
             return replace(self, seen=seen, mean=mean, squares=squares)
-        share = seen / (seen + CAUTION)
-        floor = (1.0 - share) * SMALL_VARIANCE
-        spread = share * squares / (seen - 1)
-        scales: Array
-        if self.dense:
-            scales = np.asarray(np.linalg.cholesky(spread + floor * np.eye(position.size)))
-        else:
-            scales = np.sqrt(spread + floor)
         return replace(
             self,
-            scales=scales,
+            scales=self._scales(np.asarray(squares), seen),
             since=LEARNED,
             window=int(self.window * WINDOW_GROWTH),
             seen=0,
             mean=0.0,
             squares=0.0,
         )
+
+    def _scales(self, squares: Array, seen: int) -> Array:
+        """Scales from the sum of squares of a window."""
+        share = seen / (seen + CAUTION)
+        towards = PRIOR_CURVATURE if self.conditional else SMALL_VARIANCE
+        unit = np.eye(len(squares)) if self.dense else 1.0
+        spread = share * squares / (seen if self.conditional else seen - 1)
+        spread = spread + (1.0 - share) * towards * unit
+        if not self.conditional:
+            return np.linalg.cholesky(spread) if self.dense else np.sqrt(spread)
+        if not self.dense:
+            return 1.0 / np.sqrt(spread)
+        # In units of the diagonal, so that curvatures of any size can be factored.
+        units = np.sqrt(np.diagonal(spread))
+        correlation = spread / units / units[:, None] + ROUNDING * unit
+        inverse = np.linalg.inv(np.linalg.cholesky(correlation))
+        return inverse.T / units[:, None]

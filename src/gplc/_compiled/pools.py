@@ -1,0 +1,133 @@
+"""Pools of values of a latent covariate, and what a function says about each of them.
+
+A pool has `size` values for each case, the present one among them, and could have been made from
+any of its members with the same probability. Its values are spread evenly over
+
+    t = w / sqrt(SPREAD^2 + w^2),   -1 < t < 1,
+
+which is nearly how N(0, 1) spreads them; what is missing comes as a weight, N(w | 0, 1) dw / dt.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from gplc._compiled.exponential import exp_of_negative
+
+Array = NDArray[np.float64]
+
+SPREAD = 2.0
+# No |w| is larger: there is less than 1e-9 of N(0, 1) outside.
+END = 6.2
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def fill(
+    w: Array,
+    zoom: float,
+    starts: NDArray[np.int64],
+    jitters: Array,
+    candidates: Array,
+    weights: Array,
+) -> None:
+    """Candidates and weights (n, size), of which the present w is number `starts` for each case.
+
+    `jitters` (n, size) are uniform on (0, 1): there is one candidate in each of `size` cells of
+    the same width, anywhere in it. With a zoom of 1 the cells go round the whole interval; with
+    less they are a window on it, of that share of its width, and those outside have no weight.
+    """
+    n, size = candidates.shape
+    last = END / math.sqrt(SPREAD * SPREAD + END * END)
+    cell = 2.0 * last / size * min(zoom, 1.0)
+    for i in range(n):
+        # The present value has a place in its cell like the others.
+        origin = w[i] / math.sqrt(SPREAD * SPREAD + w[i] * w[i])
+        origin -= cell * (starts[i] + jitters[i, starts[i]])
+        for j in range(size):
+            t = origin + cell * (j + jitters[i, j])
+            if zoom >= 1.0:
+                t = t - 2.0 * last if t > last else t
+                t = t + 2.0 * last if t < -last else t
+            rest = max(1.0 - t * t, 1e-9)
+            value = SPREAD * t / math.sqrt(rest)
+            inside = 1.0 if abs(t) <= last else 0.0
+            candidates[i, j] = value
+            weights[i, j] = (
+                inside * exp_of_negative(-0.5 * value * value) / (rest * math.sqrt(rest))
+            )
+        # Exactly: a case that stays does not drift by rounding.
+        candidates[i, starts[i]] = w[i]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def add_function(
+    values: Array,
+    candidates: Array,
+    nodes: Array,
+    coefficients: Array,
+    decay: float,
+    degree: int,
+) -> None:
+    """Add w^degree sum_p coefficients[i, p] exp(-decay (w - nodes[p])^2) at each candidate w."""
+    n, size = candidates.shape
+    row = np.empty(size)
+    for i in range(n):
+        row[:] = 0.0
+        for p in range(nodes.size):
+            factor, node = coefficients[i, p], nodes[p]
+            for j in range(size):
+                gap = candidates[i, j] - node
+                row[j] += factor * exp_of_negative(-decay * gap * gap)
+        for _ in range(degree):
+            for j in range(size):
+                row[j] *= candidates[i, j]
+        for j in range(size):
+            values[i, j] += row[j]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+def _row(squares: Array, weights: Array, half: float) -> tuple[float, float]:
+    """Sum of weights exp(-half (squares - least)), and the least of squares."""
+    least = squares[0]
+    for j in range(1, squares.size):
+        least = min(least, squares[j])
+    total = 0.0
+    for j in range(squares.size):
+        total += weights[j] * exp_of_negative(-half * (squares[j] - least))
+    return total, least
+
+
+@njit(cache=True, error_model="numpy")
+def log_likelihood(squares: Array, weights: Array, log_noise_sd: float) -> float:
+    """Log of prod_i sum_j weights_ij N(r_ij | 0, sigma^2), up to a constant; squares are r^2."""
+    n = squares.shape[0]
+    half = 0.5 * math.exp(-2.0 * log_noise_sd)
+    result = -n * log_noise_sd
+    for i in range(n):
+        total, least = _row(squares[i], weights[i], half)
+        if not total > 0.0:
+            return -np.inf
+        result += math.log(total) - half * least
+    return result
+
+
+@njit(cache=True, error_model="numpy")
+def choose(
+    uniforms: Array, squares: Array, weights: Array, log_noise_sd: float, chosen: NDArray[np.int64]
+) -> None:
+    """One candidate of each case, in proportion to its weight and likelihood."""
+    n, size = squares.shape
+    half = 0.5 * math.exp(-2.0 * log_noise_sd)
+    for i in range(n):
+        total, least = _row(squares[i], weights[i], half)
+        left = uniforms[i] * total
+        for j in range(size):
+            share = weights[i, j] * exp_of_negative(-half * (squares[i, j] - least))
+            # Rounding must not end the loop at a value without weight.
+            if share > 0.0:
+                chosen[i] = j
+                left -= share
+                if left <= 0.0:
+                    break

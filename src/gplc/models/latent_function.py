@@ -1,0 +1,203 @@
+"""g as a function of a latent covariate, drawn, and an update of w and sigma given it.
+
+Where the covariance is a sum of products of a function of x and one of w,
+
+    K((x, w), (x', w')) = F(x, x') + sum_t A_t(x, x') (w w')^d_t exp(-b_t (w - w')^2),
+
+g(x_i, .) of all cases can be drawn given everything else, in O(n^3), as a function of w: smooth
+functions of one number have few degrees of freedom. Given g the cases are independent. Each w_i can
+be summed out over a pool of values, so that sigma moves freely where it would creep with w held
+fixed; then each w_i is drawn from its pool, and g is forgotten. See docs/mathematics.md.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from gplc._compiled import pools
+from gplc._compiled.covariate_sweep import EXP_GAP, PRODUCT
+from gplc._linalg import pivoted_root, solve_both, thin_root
+from gplc.kernels.bound import Program
+from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
+from gplc.samplers.slice import Slice
+
+if TYPE_CHECKING:
+    from gplc.models.latent_covariate import CovariateState, LatentCovariate
+
+Array = NDArray[np.float64]
+
+# Places in w between which a smooth function is interpolated: so many per length scale, so many
+# at least, and no update at all if that would be more than so many.
+PER_SCALE, FEWEST_PLACES, MOST_PLACES = 6.0, 24, 600
+
+
+class Term(NamedTuple):
+    """A_t(x, x') (w w')^degree exp(-decay (w - w')^2)."""
+
+    amplitude: Array  # (n, n)
+    decay: float
+    degree: int
+
+
+def terms_of(program: Program) -> list[Term] | None:
+    """What depends on w in a covariance, if it is all of that form; None if it is not."""
+    found = []
+    for number, amplitude in enumerate(program.amplitudes):
+        decay, degree, scale = 0.0, 0, 1.0
+        for (term, code, offset), (weight, _) in zip(program.codes, program.numbers, strict=True):
+            if term != number:
+                continue
+            if code not in (EXP_GAP, PRODUCT) or offset >= 0:
+                return None
+            if code == EXP_GAP:
+                decay += weight
+            else:
+                degree += 1
+                scale *= weight
+        found.append(Term(scale * amplitude if degree else amplitude, decay, degree))
+    return found
+
+
+class Drawable:
+    """A term of which functions can be drawn.
+
+    exp(-b (w - w')^2) = k(w)' (L L')^-1 k(w') to rounding, k(w) being its values at a few nodes
+    and L L' its matrix there. So a function is w^d k(w)' c with coefficients c.
+    """
+
+    def __init__(self, term: Term) -> None:
+        self.amplitude, self.decay, self.degree = term
+        self._root = thin_root(self.amplitude)
+        places = 1
+        if self.decay > 0.0:
+            scales = 2.0 * pools.END * math.sqrt(self.decay)
+            places = max(FEWEST_PLACES, math.ceil(PER_SCALE * scales))
+        grid = np.linspace(-pools.END, pools.END, places) if places > 1 else np.zeros(1)
+        root, rows = pivoted_root(self._kernel(grid, grid))
+        self.nodes, self._lower = grid[rows], np.asfortranarray(root[rows])
+
+    def _kernel(self, w: Array, nodes: Array) -> Array:
+        return np.exp(-self.decay * (w[:, None] - nodes) ** 2)
+
+    def at_nodes(self, w: Array) -> Array:
+        """w^d k(w)', for the present w: (n, nodes)."""
+        values = self._kernel(w, self.nodes)
+        return values * w[:, None] ** self.degree if self.degree else values
+
+    def prior_draw(self, rng: np.random.Generator) -> Array:
+        """Coefficients (n, nodes) of functions drawn from the prior."""
+        free = self._root @ rng.standard_normal((self._root.shape[1], self.nodes.size))
+        coefficients, _ = lapack.dtrtrs(self._lower, free.T, lower=1, trans=1)
+        return coefficients.T
+
+    def correction(self, at_nodes: Array, pulls: Array) -> Array:
+        """Coefficients of sum_k K(., (x_k, w_k)) pulls_k."""
+        weights, _ = lapack.dpotrs(self._lower, at_nodes.T, lower=1)
+        return self.amplitude @ (pulls[:, None] * weights.T)
+
+
+def can_draw(terms: Sequence[Term]) -> bool:
+    """Whether functions of all terms are smooth enough to be drawn."""
+    scales = 2.0 * pools.END * math.sqrt(max(term.decay for term in terms))
+    return PER_SCALE * scales <= MOST_PLACES
+
+
+class LatentFunction:
+    """One latent covariate and sigma, offering an update given g (see the module)."""
+
+    def __init__(self, model: "LatentCovariate", state: "CovariateState", column: int) -> None:
+        self._model = model
+        self._column = column
+        self._terms: list[Drawable] = []
+        theta, W = state.theta, model.columns(state.w)
+        own = theta[: model._size]
+        program = model._bound.program(own, state.correlation, W, column)
+        terms = None if program is None else terms_of(program)
+        if program is not None and terms is not None and can_draw(terms):
+            self._terms = [Drawable(term) for term in terms]
+            self._free, self._free_root = program.free, thin_root(program.free)
+
+    def _draw(self, rng: np.random.Generator, state: "CovariateState") -> tuple[Array, list[Array]]:
+        """g given all else: what does not depend on w, (n,), and coefficients of every term.
+
+        A draw from the prior is corrected by what it gets wrong about y (Matheron's rule).
+        """
+        model = self._model
+        w = model.columns(state.w)[self._column]
+        level = self._free_root @ rng.standard_normal(self._free_root.shape[1])
+        at_nodes = [term.at_nodes(w) for term in self._terms]
+        drawn = [term.prior_draw(rng) for term in self._terms]
+        noise = math.sqrt(model.noise_variance(state.theta)) * rng.standard_normal(model.n)
+        missed = model.y - level - noise
+        for at, coefficients in zip(at_nodes, drawn, strict=True):
+            missed -= np.einsum("ij,ij->i", at, coefficients)
+        pulls = solve_both(state.factor, missed)
+        level += self._free @ pulls
+        for term, at, coefficients in zip(self._terms, at_nodes, drawn, strict=True):
+            coefficients += term.correction(at, pulls)
+        return level, drawn
+
+    def _pools(
+        self, rng: np.random.Generator, w: Array, size: int, zoom: float
+    ) -> tuple[NDArray[np.int64], Array, Array]:
+        """Which of its pool each w_i is, all candidates, and their weights."""
+        starts = rng.integers(size, size=w.size)
+        candidates, weights = np.empty((2, w.size, size))
+        pools.fill(w, zoom, starts, rng.random((w.size, size)), candidates, weights)
+        return starts, candidates, weights
+
+    def pool_update(
+        self, rng: np.random.Generator, point: Point, size: int, zoom: float, width: float
+    ) -> tuple[Point, Info]:
+        """Draw g; then sigma, with every w_i summed out over its pool; then every w_i."""
+        model, state = self._model, point.payload
+        w = model.columns(state.w)[self._column]
+        if state.factor is None or not self._terms or np.abs(w).max() > pools.END:
+            model.ledger["function not drawn"] += 1
+            return point, Info(0.0, 0, n_impossible=int(impossible(point.log_density)))
+        level, drawn = self._draw(rng, state)
+        starts, candidates, weights = self._pools(rng, w, size, zoom)
+        values = np.zeros((model.n, size))
+        for term, coefficients in zip(self._terms, drawn, strict=True):
+            pools.add_function(
+                values,
+                candidates,
+                term.nodes,
+                np.ascontiguousarray(coefficients),
+                term.decay,
+                term.degree,
+            )
+        squares = ((model.y - level)[:, None] - values) ** 2
+        theta, info = self._noise_step(rng, state.theta, squares, weights, width)
+        chosen = starts.copy()
+        log_noise_sd = 0.5 * math.log(model.noise_variance(theta))
+        pools.choose(rng.random(model.n), squares, weights, log_noise_sd, chosen)
+        moved = state.w.copy()
+        model.columns(moved)[self._column] = candidates[np.arange(model.n), chosen]
+        correlation = model._moved(theta, moved, state.correlation)
+        after = model._state(theta, moved, correlation)
+        if impossible(after.log_density):
+            return point, info._replace(acceptance=0.0, n_impossible=info.n_impossible + 1)
+        share = float(np.mean(chosen != starts))
+        return Point(moved, after.log_density, after), info._replace(acceptance=share)
+
+    def _noise_step(
+        self, rng: np.random.Generator, theta: Array, squares: Array, weights: Array, width: float
+    ) -> tuple[Array, Info]:
+        """Slice sampling of log sigma with w summed out, if sigma is learned."""
+        priors = self._model.priors
+        if self._model.noise_sd is not None:
+            return theta, Info(0.0, 0)
+
+        def evaluate(value: float) -> Point:
+            prior = priors.log_density_of(-1, value)
+            if impossible(prior):
+                return Point(value, prior)
+            return Point(value, pools.log_likelihood(squares, weights, value) + prior)
+
+        point, info = Slice(width).step(rng, evaluate(float(theta[-1])), ScalarTarget(evaluate))
+        return np.append(theta[:-1], point.position), info
