@@ -29,10 +29,10 @@ class Factor(NamedTuple):
     log_density: float  # log N(y | 0, C)
 
 
-def factorise(matrix: Array, y: Array | None, whitened: Array | None = None) -> Factor | None:
+def factorise(matrix: Array, vector: Array, whitened: bool = False) -> Factor | None:
     """Factor of a covariance `matrix` (C order, overwritten); None if not positive definite.
 
-    For y or, if that is None, for the vector whose L^-1 y is `whitened`.
+    `vector` is y or, if `whitened`, L^-1 y.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def factorise(matrix: Array, y: Array | None, whitened: Array | None = None) -> 
     lower, status = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
     if status != 0:
         return None
-    return with_whitened(lower.T, whitened) if y is None else factor_of(lower.T, y)
+    return (with_whitened if whitened else factor_of)(lower.T, vector)
 
 
 def factor_of(upper: Array, y: Array) -> Factor | None:
@@ -108,7 +108,7 @@ def transposed_multiply(factor: Factor, vector: Array) -> Array:
 
 
 def thin_root(matrix: Array) -> Array:
-    """R (n, r) with R R' = `matrix`, a covariance which may be singular; r is its rank, to rounding.
+    """R (n, r) with R R' = `matrix`, which may be singular; r is its rank, to rounding.
 
     Examples
     --------

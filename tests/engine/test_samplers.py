@@ -357,21 +357,44 @@ def test_hamiltonian_finds_the_means_of_skewed_targets(dense):
     assert np.abs(t_of(means, exact)).max() < LARGEST_T
 
 
-def test_hamiltonian_learns_scales_and_step_size():
-    sds = np.array([0.01, 1.0, 100.0])
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("conditional", [False, True])
+def test_hamiltonian_learns_scales_and_step_size(dense, conditional):
+    sds = np.array([0.01, 0.2, 1.0]) if dense or conditional else np.array([0.01, 1.0, 100.0])
     target = GradientTarget(
         lambda q: Point(q, -0.5 * float(np.sum((q / sds) ** 2))),
         lambda point: -point.position / sds**2,
     )
-    rng, sampler = np.random.default_rng(1), Hamiltonian(10)
+    rng, sampler = np.random.default_rng(1), Hamiltonian(10, dense=dense, conditional=conditional)
     point = target.evaluate(sds * rng.standard_normal(3))
     accepted = []
     for iteration in range(1, 401):
         point, info = sampler.step(rng, point, target)
         sampler = sampler.tuned(info, iteration)
         accepted.append(info.acceptance)
-    assert np.allclose(sampler.scales / sds, 1.0, atol=0.4)
+    learned = np.asarray(sampler.scales)
+    root = learned if dense else np.diag(learned)
+    assert np.allclose(np.sqrt(np.diagonal(root @ root.T)) / sds, 1.0, atol=0.4)
     assert 0.6 < np.mean(accepted[-100:]) < 0.95
+
+
+def test_hamiltonian_learns_the_curvature_of_a_block_and_not_its_spread():
+    # The centre wanders far while the block moves little: only the curvature is right for it.
+    rng, sampler = np.random.default_rng(2), Hamiltonian(5, dense=True, conditional=True)
+    precision = np.linalg.inv(np.array([[0.04, 0.03], [0.03, 0.04]]))
+    position = np.zeros(2)
+    for iteration in range(1, 401):
+        centre = 10.0 * rng.standard_normal(2)
+        position = position + centre
+
+        def evaluate(q, centre=centre):
+            return Point(q, -0.5 * float((q - centre) @ precision @ (q - centre)))
+
+        target = GradientTarget(evaluate, lambda p, c=centre: -precision @ (p.position - c))
+        point, info = sampler.step(rng, evaluate(position), target)
+        sampler = sampler.tuned(info, iteration)
+        position = point.position - centre
+    assert np.allclose(sampler.scales @ sampler.scales.T, np.linalg.inv(precision), atol=0.03)
 
 
 def test_hamiltonian_survives_cliffs_and_nowhere():

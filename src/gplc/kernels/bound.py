@@ -226,10 +226,8 @@ class Bound:
         return any(column in place.seen.latent for place in self.places)
 
     def separates(self, column: int) -> bool:
-        """Whether every leaf that sees a latent column is a smooth function of it times another."""
-        return all(
-            place.leaf.separates for place in self.places if column in place.seen.latent
-        )
+        """Whether all leaves that see a latent column are smooth functions of it times others."""
+        return all(place.leaf.separates for place in self.places if column in place.seen.latent)
 
     def moves(self, column: int) -> LatentMoves:
         """What can be done to a latent column, of all cases at once, without changing K."""

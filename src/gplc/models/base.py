@@ -366,12 +366,9 @@ class Model(ABC):
         return np.concatenate(self.gradient_at(state))
 
     def _factorise(
-        self, matrix: Array, vector: Array | None, what: str, whitened: Array | None = None
+        self, matrix: Array, vector: Array, what: str, whitened: bool = False
     ) -> Factor | None:
-        """Factor of a covariance matrix (overwritten), entered in the ledger under its name.
-
-        For the vector L `whitened` if `vector` is None.
-        """
+        """Factor of a covariance matrix (overwritten), entered in the ledger under its name."""
         self.ledger[f"chol({what})"] += 1
         factor = factorise(matrix, vector, whitened)
         if factor is None:

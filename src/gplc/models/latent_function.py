@@ -5,9 +5,9 @@ Where the covariance is a sum of products of a function of x and one of w,
     K((x, w), (x', w')) = F(x, x') + sum_t A_t(x, x') (w w')^d_t exp(-b_t (w - w')^2),
 
 g(x_i, .) of all cases can be drawn given everything else, in O(n^3), as a function of w: smooth
-functions of one number have few degrees of freedom. Given g the cases are independent. Each w_i can
-be summed out over a pool of values, so that sigma moves freely where it would creep with w held
-fixed; then each w_i is drawn from its pool, and g is forgotten. See docs/mathematics.md.
+functions of one number have few degrees of freedom. Given g the cases are independent. Each w_i
+can be summed out over a pool of values, so that sigma moves freely where it would creep with w
+held fixed; then each w_i is drawn from its pool, and g is forgotten. See docs/mathematics.md.
 """
 
 import math
@@ -22,6 +22,7 @@ from gplc._compiled import pools
 from gplc._compiled.covariate_sweep import EXP_GAP, PRODUCT
 from gplc._linalg import pivoted_root, solve_both, thin_root
 from gplc.kernels.bound import Program
+from gplc.models.standard import usable
 from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
 from gplc.samplers.slice import Slice
 
@@ -121,8 +122,10 @@ class LatentFunction:
             self._terms = [Drawable(term) for term in terms]
             self._free, self._free_root = program.free, thin_root(program.free)
 
-    def _draw(self, rng: np.random.Generator, state: "CovariateState") -> tuple[Array, list[Array]]:
-        """g given all else: what does not depend on w, (n,), and coefficients of every term.
+    def _draw(
+        self, rng: np.random.Generator, state: "CovariateState"
+    ) -> tuple[Array, list[Array]]:
+        """The function given all else: what is free of w, (n,), and coefficients of every term.
 
         A draw from the prior is corrected by what it gets wrong about y (Matheron's rule).
         """
@@ -135,7 +138,7 @@ class LatentFunction:
         missed = model.y - level - noise
         for at, coefficients in zip(at_nodes, drawn, strict=True):
             missed -= np.einsum("ij,ij->i", at, coefficients)
-        pulls = solve_both(state.factor, missed)
+        pulls = solve_both(usable(state.factor), missed)
         level += self._free @ pulls
         for term, at, coefficients in zip(self._terms, at_nodes, drawn, strict=True):
             coefficients += term.correction(at, pulls)

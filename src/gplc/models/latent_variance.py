@@ -359,7 +359,9 @@ class LatentVariance(Model):
 
     def _at_vector(self, theta: Array, latent: Array) -> tuple[VarianceState | None, float]:
         z_correlation = self._z_correlation(theta)
-        z_factor = self._factorise(self._z_covariance(theta, z_correlation), None, "C_z", latent)
+        z_factor = self._factorise(
+            self._z_covariance(theta, z_correlation), latent, "C_z", whitened=True
+        )
         if z_factor is None:
             return None, -np.inf
         z = self.mean_z + multiply_lower(z_factor, latent)
@@ -437,7 +439,7 @@ class LatentVariance(Model):
         self._check_sites("slice")
         return [*self._by_hyperparameters(), Update("z sites", SliceSweep(width))]
 
-    def default_scheme(self, leaps: int = 16) -> list[Update]:
+    def default_scheme(self, leaps: int = 20) -> list[Update]:
         """Hamiltonian Monte Carlo of all hyperparameters together with u = L_z^-1 (z - m)."""
         return [Update("all", Hamiltonian(leaps))]
 

@@ -38,10 +38,13 @@ class Hamiltonian:
     anew from the upper half of 1, ..., `leaps`, and the step size varies by up to a tenth, so that
     no orbit is followed for ever; one in ten trajectories has much shorter steps.
 
-    Warm-up learns the step size, and the metric in windows that grow: M^-1 is the covariance of
-    the draws. Where q is a part of the unknowns and moves with the others held fixed that would be
-    much too wide; `conditional` then takes for M the mean of g g', g being the gradient, which
-    is the mean curvature of the log density. Of either, the diagonal, unless `dense`.
+    Warm-up learns the step size and, in windows that grow, the metric from draws q and gradients
+    g:
+
+    - M^-1 is diagonal, sqrt(Var(q_k) / E(g_k^2)), which a few dozen draws tell well enough;
+    - if `dense`, it is the covariance of the draws;
+    - if `conditional`, M is E(g g'), the mean curvature of the log density. Where q is a part of
+      the unknowns and moves with the others held fixed, the spread of the draws is too wide.
 
     Parameters
     ----------
@@ -54,13 +57,13 @@ class Hamiltonian:
     dense : bool
         Whether M is a full matrix. That pays where there are few coordinates.
     conditional : bool
-        Whether M is learned from gradients.
+        Whether M is learned from gradients alone.
     scales : float or array
         Scales of the coordinates, or a square root of M^-1; one number is the start for all.
-    since, window, seen, mean, squares
+    since, window, seen, mean, squares, slopes
         What warm-up keeps in mind: steps since `scales` changed; of the present window its
-        length, the draws (or gradients) seen, their mean (or 0), and the sum of their squared
-        gaps to it.
+        length, the draws seen, their mean, the sum of their squared gaps to it, and that of
+        squared gradients.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Hamiltonian:
     seen: int = 0
     mean: float | Array = 0.0
     squares: float | Array = 0.0
+    slopes: float | Array = 0.0
 
     def __post_init__(self) -> None:
         _check.integer("leaps", self.leaps, at_least=1, advice="20 is a good start")
@@ -125,7 +129,7 @@ class Hamiltonian:
             momentum = momentum + push
         accepted = log_ratio > threshold
         end = now if accepted else point
-        shown = (gradient if accepted else before) if self.conditional else end.position
+        shown = np.stack([end.position, gradient if accepted else before])
         acceptance = math.exp(min(0.0, log_ratio))
         return end, Info(acceptance, n_done, int(impossible(now.log_density)), shown=shown)
 
@@ -152,37 +156,38 @@ class Hamiltonian:
     def _with_draw(self, shown: Array | None) -> "Hamiltonian":
         if shown is None:
             return self
+        position, gradient = np.clip(shown, -LARGEST, LARGEST)
+        square = np.outer if self.dense else np.multiply
         seen = self.seen + 1
-        shown = np.clip(shown, -LARGEST, LARGEST)
-        gap = shown - self.mean
-        mean = self.mean if self.conditional else self.mean + gap / seen
-        after = shown - mean
-        squares = self.squares + (np.outer(gap, after) if self.dense else gap * after)
+        gap = position - self.mean
+        mean = self.mean + gap / seen
+        squares = self.squares + square(gap, position - mean)
+        slopes = self.slopes + square(gradient, gradient)
         if seen < self.window:
-            return replace(self, seen=seen, mean=mean, squares=squares)
+            return replace(self, seen=seen, mean=mean, squares=squares, slopes=slopes)
         return replace(
             self,
-            scales=self._scales(np.asarray(squares), seen),
+            scales=self._scales(squares / (seen - 1), slopes / seen, seen / (seen + CAUTION)),
             since=LEARNED,
             window=int(self.window * WINDOW_GROWTH),
             seen=0,
             mean=0.0,
             squares=0.0,
+            slopes=0.0,
         )
 
-    def _scales(self, squares: Array, seen: int) -> Array:
-        """Scales from the sum of squares of a window."""
-        share = seen / (seen + CAUTION)
-        towards = PRIOR_CURVATURE if self.conditional else SMALL_VARIANCE
-        unit = np.eye(len(squares)) if self.dense else 1.0
-        spread = share * squares / (seen if self.conditional else seen - 1)
-        spread = spread + (1.0 - share) * towards * unit
+    def _scales(self, spread: Array, curvature: Array, share: float) -> Array:
+        """Scales from what a window has shown, of which only a share is believed."""
+        unit = np.eye(len(spread)) if self.dense else 1.0
+        spread = share * spread + (1.0 - share) * SMALL_VARIANCE * unit
         if not self.conditional:
-            return np.linalg.cholesky(spread) if self.dense else np.sqrt(spread)
+            if self.dense:
+                return np.asarray(np.linalg.cholesky(spread))
+            return (spread / np.maximum(curvature, 1.0 / LARGEST)) ** 0.25
+        curvature = share * curvature + (1.0 - share) * PRIOR_CURVATURE * unit
         if not self.dense:
-            return 1.0 / np.sqrt(spread)
+            return curvature**-0.5
         # In units of the diagonal, so that curvatures of any size can be factored.
-        units = np.sqrt(np.diagonal(spread))
-        correlation = spread / units / units[:, None] + ROUNDING * unit
-        inverse = np.linalg.inv(np.linalg.cholesky(correlation))
-        return inverse.T / units[:, None]
+        units = np.sqrt(np.diagonal(curvature))
+        correlation = curvature / units / units[:, None] + ROUNDING * unit
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(correlation)).T / units[:, None])

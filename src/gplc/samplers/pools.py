@@ -60,8 +60,14 @@ class Pools:
             point, info = target.pool_update(rng, point, self.size, zoom, self.width)
             infos.append(info)
         moved = infos[0].acceptance  # in a window, which is what can be made narrower
-        sums = np.sum([info[1:6] for info in infos], axis=0).astype(int)
-        return point, Info(moved, *(int(each) for each in sums))
+        return point, Info(
+            moved,
+            sum(info.n_evaluations for info in infos),
+            sum(info.n_impossible for info in infos),
+            sum(info.n_exhausted for info in infos),
+            sum(info.n_out for info in infos),
+            sum(info.n_in for info in infos),
+        )
 
     def tuned(self, info: Info, iteration: int) -> "Pools":
         """Narrower windows if too few values moved in them, and a better slice."""

@@ -30,7 +30,7 @@ class Info(NamedTuple):
     n_exhausted: int = 0  # updates given up at the bound of a loop, the state left as it was
     n_out: int = 0  # steps out of a slice interval
     n_in: int = 0  # times it shrank
-    shown: Array | None = None  # what a sampler learns from: a draw, or the gradient there
+    shown: Array | None = None  # where the step ended and the gradient there, to learn from
 
 
 class ScalarTarget(NamedTuple):
