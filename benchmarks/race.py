@@ -43,7 +43,7 @@ Array = NDArray[np.float64]
 
 SCHEMES: Mapping[str, tuple[str, ...]] = {
     "std": ("paper", "default"),
-    "gplc": ("paper", "default", "hamiltonian"),
+    "gplc": ("paper", "default"),
     "gplv": ("paper", "elliptical", "default"),
 }
 NUTS = "NumPyro NUTS"

@@ -127,7 +127,6 @@ SETTINGS = {
     # Pools of six: every size is right, and few candidates would show a wrong one.
     "gplc-default-small-pools": Setting("gplc", "default", {"size": 6}, {}),
     "gplc-default-windows": Setting("gplc", "default", {"size": 6, "repeats": 1}, {}),
-    "gplc-hamiltonian": Setting("gplc", "hamiltonian", {}, {}),
     # Blocks of two cases, so that a block has cases outside it; intervals so narrow that stepping
     # out meets points that were not foreseen.
     "gplc-paper-blocks": Setting("gplc", "paper", {"latent_width": 0.7}, {}),
@@ -481,7 +480,7 @@ MUTANTS = {
         ["signal_sd", "length_scale", "noise_sd"],
     ),
     "Hamiltonian always accepts": (
-        "gplc-hamiltonian",
+        "std-default",
         "strong",
         in_place_of(Hamiltonian, HamiltonianAlwaysAccepts(4, step_size=0.5)),
         nothing,

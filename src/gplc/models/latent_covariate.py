@@ -72,11 +72,12 @@ class LatentCovariate(Model):
     with theta = (log eta, log rho_1, ..., log rho_p, log rho_w, log sigma); `names` =
     ``signal_sd``, ``length_scale`` (with an index if ARD), ``latent_length_scale``, ``noise_sd``.
 
-    Besides its hyperparameters it has these parts: ``w`` (sweep over single values); ``fold``, a
-    reflection of w in a stretch of one input; and those of three moves under which the likelihood
-    does not change at all that are right for its kernel: ``shift`` of all w, joint ``scale`` of w
-    and rho_w, and ``reflection`` of w. With several latent covariates these have an index, and
-    there is an ``exchange`` of two of them, if the kernel is the same function of all.
+    Besides its hyperparameters it has these parts: ``w`` (sweep over single values); ``function``
+    (w and sigma given g, if the kernel separates); ``fold``, a reflection of w in a stretch of
+    one input; and those of three moves under which the likelihood does not change at all that are
+    right for its kernel: ``shift`` of all w, joint ``scale`` of w and rho_w, and ``reflection`` of
+    w. With several latent covariates all but the first and ``fold`` have an index, and there is an
+    ``exchange`` of two of them, if the kernel is the same function of all.
 
     Parameters
     ----------
@@ -347,22 +348,6 @@ class LatentCovariate(Model):
             *([Update("fold", SymmetricProposal(folds))] if folds else []),
         ]
 
-    def hamiltonian_scheme(
-        self, leaps: int = 20, sweeps: int = 1, folds: int = 1, latent_width: float = 4.0
-    ) -> list[Update]:
-        """Hamiltonian Monte Carlo of all unknowns, and what it does less well.
-
-        That are `sweeps` over single w_i as in the paper, which adapt to any noise SD; the moves
-        under which the likelihood does not change; and folds. Ahead of the default where the
-        noise SD is not small, behind it where it is: then all w_i are pinned, and steps are short.
-        """
-        return [
-            Update("all", Hamiltonian(leaps)),
-            *[self._sweep(latent_width)] * sweeps,
-            *self._free_moves(),
-            *([Update("fold", SymmetricProposal(folds))] if folds else []),
-        ]
-
     def _free_moves(self) -> list[Update]:
         samplers: dict[str, Sampler] = {
             "shift": Direct(),
@@ -378,11 +363,7 @@ class LatentCovariate(Model):
         exchange = [Update("exchange", SymmetricProposal())] if "exchange" in self.parts else []
         return [*free, *exchange]
 
-    schemes = {  # noqa: RUF012
-        "default": default_scheme,
-        "paper": paper_scheme,
-        "hamiltonian": hamiltonian_scheme,
-    }
+    schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
 
 
 class CovariateSweep:

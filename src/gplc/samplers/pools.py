@@ -19,8 +19,8 @@ class Pools:
     """Joint update of a scale and of many values, each of which has a pool of candidates.
 
     The target (`target.pool_update`) makes the pools, slice-samples the scale with all values
-    summed out over their pools, and then draws each value from its pool (Neal 2010, "MCMC using
-    ensembles of states and Gaussian process regression", has the idea of such ensembles). Pools
+    summed out over their pools, and then draws each value from its pool (Neal 2010, "MCMC
+    using ensembles of states", has the idea). Pools
     that span the whole range, so that values can jump, alternate with windows, which warm-up
     makes so narrow that most values have another likely member to move to.
 
