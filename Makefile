@@ -45,6 +45,12 @@ test-heavy: $(STAMP) ## the statistical checks at full length (about half an hou
 .PHONY: bench
 bench: $(STAMP) ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/sweep.py
+	$(BIN)/python benchmarks/kernels.py
+
+.PHONY: race
+race: $(STAMP) ## samplers against each other and growth with n (an hour)
+	$(BIN)/python benchmarks/race.py
+	$(BIN)/python benchmarks/scaling.py
 
 .PHONY: format
 format: $(STAMP) ## let ruff rewrite the files

@@ -752,8 +752,9 @@ def latent(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -> A
 
     For a latent covariate w it shows the shape of the noise: a straight line means Gaussian
     residuals, a bent one skewed residuals, flat pieces several modes. The model is the same under
-    w -> -w, so that every draw is turned to go up with the residuals. For a latent variance it
-    shows the SD of each row against the size of its residual.
+    w -> -w, so that every draw is turned to go up with the residuals; several covariates of a row
+    are put in order of how much they do. For a latent variance it shows the SD of each row
+    against the size of its residual.
 
     Parameters
     ----------
@@ -791,17 +792,32 @@ def _latent_covariate(
     model: Fitted, table: Any, residuals: Array, coverage: float, ax: Axes
 ) -> Axes:
     low, high = interval_probabilities(coverage)
-    values = model.draws_["w"].reshape(-1, residuals.size)
-    values = values * np.sign(values @ residuals)[:, None]
+    values = _aligned(model.draws_["w"], residuals)
     lower, middle, upper = np.quantile(values, [low, 0.5, high], axis=0)
-    bars = [middle - lower, upper - middle]
-    ax.errorbar(residuals, middle, yerr=bars, fmt="none", ecolor=INNER, lw=0.6)
-    ax.plot(residuals, middle, **MARKS)
+    for k in range(len(middle)):
+        marks = dict(MARKS) | ({"mfc": LINE, "mec": LINE} if k % 2 else {})
+        bars = [middle[k] - lower[k], upper[k] - middle[k]]
+        ax.errorbar(residuals, middle[k], yerr=bars, fmt="none", ecolor=INNER, lw=0.6)
+        ax.plot(residuals, middle[k], label=f"number {k + 1}", **marks)
+    if len(middle) > 1:
+        ax.legend(title="by how much it follows\nthe residuals", frameon=False)
     ax.axvline(0, color=GREY, lw=0.8, ls=":")
     ax.axhline(0, color=GREY, lw=0.8, ls=":")
     ax.set_xlabel(f"residual of {_target_label(model)}")
     ax.set_ylabel(f"latent covariate w ({coverage:.0%} bars)")
     return ax
+
+
+def _aligned(w: Array, residuals: Array) -> Array:
+    """Draws of all latent covariates, turned to go up with the residuals: (draws, q, n).
+
+    The model may be the same whatever their order, so that in every draw the one that follows the
+    residuals most comes first.
+    """
+    columns = w.reshape(-1, w.shape[-1] // residuals.size, residuals.size)
+    pulls = columns @ residuals
+    columns = columns * np.sign(pulls)[..., None]
+    return np.take_along_axis(columns, np.argsort(-np.abs(pulls), axis=1)[..., None], axis=1)
 
 
 def _latent_sd(model: Fitted, table: Any, residuals: Array, coverage: float, ax: Axes) -> Axes:

@@ -1,5 +1,7 @@
 """Pictures show what the model says, and say what they cannot draw."""
 
+import warnings
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -148,6 +150,24 @@ def test_relevance_in_the_order_of_the_inputs(variance):
     middle = np.median(1 / variance.draws_["length_scale_y"].reshape(-1, 3), axis=0)
     np.testing.assert_allclose(first.get_xdata(), middle)
     assert first.get_ydata()[0] > first.get_ydata()[2]  # the first on top
+
+
+def test_several_latent_covariates_are_drawn_apart():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(9, 1)), rng.normal(size=9)
+    model = gplc.LatentCovariateGP(n_latent=2, draws=12, warmup=8, chains=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ax = plots.latent(model.fit(X, y))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["number 1", "number 2"]
+    residuals, w = rng.normal(size=4), rng.normal(size=(2, 3, 8))
+    aligned = plots._aligned(w, residuals)
+    pulls = aligned @ residuals
+    assert aligned.shape == (6, 2, 4)
+    assert (pulls >= 0.0).all()
+    assert (np.diff(pulls, axis=1) <= 0.0).all()
+    assert np.allclose(np.sort(np.abs(aligned), axis=None), np.sort(np.abs(w), axis=None))
 
 
 def test_latent_covariates_rise_with_residuals(covariate):
