@@ -792,7 +792,7 @@ def _latent_covariate(
     model: Fitted, table: Any, residuals: Array, coverage: float, ax: Axes
 ) -> Axes:
     low, high = interval_probabilities(coverage)
-    values = _aligned(model.draws_["w"], residuals)
+    values = _aligned(model.draws_.latent, residuals)
     lower, middle, upper = np.quantile(values, [low, 0.5, high], axis=0)
     for k in range(len(middle)):
         marks = dict(MARKS) | ({"mfc": LINE, "mec": LINE} if k % 2 else {})
@@ -808,13 +808,13 @@ def _latent_covariate(
     return ax
 
 
-def _aligned(w: Array, residuals: Array) -> Array:
+def _aligned(latent: Array, residuals: Array) -> Array:
     """Draws of all latent covariates, turned to go up with the residuals: (draws, q, n).
 
     The model may be the same whatever their order, so that in every draw the one that follows the
     residuals most comes first.
     """
-    columns = w.reshape(-1, w.shape[-1] // residuals.size, residuals.size)
+    columns = latent.reshape(-1, latent.shape[-1] // residuals.size, residuals.size)
     pulls = columns @ residuals
     columns = columns * np.sign(pulls)[..., None]
     return np.take_along_axis(columns, np.argsort(-np.abs(pulls), axis=1)[..., None], axis=1)
