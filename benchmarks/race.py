@@ -162,12 +162,21 @@ def race(key: str, data: str, n: int, seeds: int, seconds: float, peers: bool) -
             {
                 "scheme": name,
                 "rate": statistics.median(rate for rate, _ in own),
+                "rates": [rate for rate, _ in own],
                 "slowest": statistics.mode(slowest for _, slowest in own),
                 "ratio": statistics.median(ratios),
                 "ratio_range": (min(ratios), max(ratios)),
+                "to_nuts": ratio_to(scores.get(NUTS), own),
             }
         )
     return {"model": key, "data": data, "n": n, "rows": rows, "means": means(model, runs)}
+
+
+def ratio_to(peer: list[tuple[float, str]] | None, own: list[tuple[float, str]]) -> float:
+    """Median ratio of rates to those of a peer, seed by seed; NaN if it did not run."""
+    if peer is None:
+        return float("nan")
+    return statistics.median(mine / its for (mine, _), (its, _) in zip(own, peer, strict=True))
 
 
 def means(model: Model, runs: Mapping[str, list[Run]]) -> dict[str, dict[str, list[float]]]:
@@ -199,12 +208,14 @@ def means(model: Model, runs: Mapping[str, list[Run]]) -> dict[str, dict[str, li
 def show(result: Mapping[str, Any]) -> None:
     """Both tables of one race."""
     print(f"\n{result['model']} on {result['data']}, n = {result['n']}")
-    print(f"{'scheme':20} {'ESS / CPU s':>12} {'to paper':>9} {'range':>16}  slowest")
+    print(
+        f"{'scheme':20} {'ESS / CPU s':>12} {'to paper':>9} {'range':>16} {'to NUTS':>8}  slowest"
+    )
     for row in result["rows"]:
         low, high = row["ratio_range"]
         print(
             f"{row['scheme']:20} {row['rate']:12.3f} {row['ratio']:9.2f} "
-            f"{low:7.2f} to {high:6.2f}  {row['slowest']}"
+            f"{low:7.2f} to {high:6.2f} {row['to_nuts']:8.2f}  {row['slowest']}"
         )
     for quantity, by_scheme in result["means"].items():
         cells = "  ".join(f"{n} {m:.2f} ({t:+.1f})" for n, (m, t) in by_scheme.items())
@@ -222,14 +233,16 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
         len(results), 1, figsize=(7.0, 1.1 + 1.1 * len(results)), squeeze=False, sharex=True
     )
     for axis, result in zip(axes[:, 0], results, strict=True):
-        names = [row["scheme"] for row in result["rows"]]
-        rates = [row["rate"] for row in result["rows"]]
-        axis.barh(names, rates, color="0.45", height=0.6)
+        rows = sorted(result["rows"], key=lambda row: row["rate"])
+        names, rates = [row["scheme"] for row in rows], [row["rate"] for row in rows]
+        colours = ["#08306b" if name == "default" else "0.65" for name in names]
+        axis.barh(names, rates, color=colours, height=0.6)
         axis.set_xscale("log")
         axis.invert_yaxis()
         axis.set_title(f"{result['model'].upper()}, {result['data']}, n = {result['n']}", size=9)
         for place, rate in enumerate(rates):
-            axis.annotate(f" {rate:.2g}", (rate, place), va="center", size=8)
+            label = f" {rate:.0f}" if rate >= 100 else f" {rate:.2g}"
+            axis.annotate(label, (rate, place), va="center", size=8)
         axis.tick_params(labelsize=8)
         axis.spines[["top", "right"]].set_visible(False)
     axes[-1, 0].set_xlabel("effective draws of the slowest quantity per CPU second")
