@@ -30,7 +30,9 @@ def updates(model, *schemes):
 
 
 GPLV = LatentVariance(X, Y)
-GPLV_UPDATES = [pair for pair in updates(GPLV, *GPLV.schemes) if pair[1].part != "all"]
+# The default moves everything at once, and single hyperparameters only now and then.
+GPLV_SCHEMES = [scheme for scheme in GPLV.schemes if scheme != "default"]
+GPLV_UPDATES = updates(GPLV, *GPLV_SCHEMES)
 
 
 def named(pairs):
