@@ -20,9 +20,9 @@ class Pools:
 
     The target (`target.pool_update`) makes the pools, slice-samples the scale with all values
     summed out over their pools, and then draws each value from its pool (Neal 2010, "MCMC
-    using ensembles of states", has the idea). Pools
-    that span the whole range, so that values can jump, alternate with windows, which warm-up
-    makes so narrow that most values have another likely member to move to.
+    using ensembles of states", has the idea). Pools that span the whole range, so that values can
+    jump, alternate with windows, which warm-up makes so narrow that most values have another
+    likely member to move to.
 
     Parameters
     ----------
