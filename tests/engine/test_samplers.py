@@ -21,6 +21,7 @@ from gplc.samplers import (
     Metropolis,
     MetropolisSweep,
     ModifiedMetropolis,
+    OccasionalSlice,
     Point,
     Slice,
     SliceSweep,
@@ -445,3 +446,18 @@ def test_slice_sweep_learns_its_width_where_steps_are_counted():
     begun = start(model, model.scheme("slice", width=50.0), 1)
     widths = [u.sampler.width for u in advance(model, begun, 30, tune=True).position.scheme[-1:]]
     assert widths[0] < 10.0
+
+
+def test_occasional_slice_updates_in_its_share_of_the_iterations():
+    target = ScalarTarget(lambda x: Point(x, -0.5 * x * x))
+    rng, sampler = np.random.default_rng(3), OccasionalSlice(share=0.25)
+    point, moved = target.evaluate(0.0), 0
+    for _ in range(2000):
+        after, info = sampler.step(rng, point, target)
+        moved += after is not point
+        assert (info.n_evaluations > 0) == (after is not point)
+        point = after
+    assert abs(moved / 2000 - 0.25) < 0.05  # 5 standard errors
+    assert sampler.tuned(Info(1.0, 0), 1) == sampler
+    with pytest.raises(ValueError, match="share"):
+        OccasionalSlice(share=0.0)

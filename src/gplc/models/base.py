@@ -28,6 +28,7 @@ from gplc.samplers.protocol import (
     ScalarTarget,
     impossible,
 )
+from gplc.samplers.slice import OccasionalSlice
 
 Array = NDArray[np.float64]
 
@@ -294,6 +295,14 @@ class Model(ABC):
         self.parts = self._all_parts()
 
     # Tools for the models.
+
+    def _wide_moves(self) -> list[Update]:
+        """Slice updates of every hyperparameter now and then, for chains that are held somewhere.
+
+        Where all length scales are short a GP can explain y by its noise or by wiggles, and
+        trajectories of a few steps do not always find the way out.
+        """
+        return [Update(name, OccasionalSlice()) for name in self.names]
 
     def _settled(self, state: Any) -> State:
         """The state with anything computed that an update left for later."""

@@ -342,6 +342,7 @@ class LatentCovariate(Model):
         functions = [part for part in self.parts if part.split("[")[0] == "function"]
         return [
             Update("hyperparameters", Hamiltonian(leaps, dense=True, conditional=True)),
+            *self._wide_moves(),
             *(Update(part, Pools(size, repeats)) for part in functions),
             *([] if len(functions) == self.n_covariates else [self._sweep(latent_width)]),
             *self._free_moves(),

@@ -441,7 +441,7 @@ class LatentVariance(Model):
 
     def default_scheme(self, leaps: int = 20) -> list[Update]:
         """Hamiltonian Monte Carlo of all hyperparameters together with u = L_z^-1 (z - m)."""
-        return [Update("all", Hamiltonian(leaps))]
+        return [Update("all", Hamiltonian(leaps)), *self._wide_moves()]
 
     schemes = {  # noqa: RUF012
         "default": default_scheme,

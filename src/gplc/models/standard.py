@@ -121,7 +121,7 @@ class Standard(Model):
 
     def default_scheme(self, leaps: int = 2) -> list[Update]:
         """Hamiltonian Monte Carlo of all hyperparameters together."""
-        return [Update("all", Hamiltonian(leaps, dense=True))]
+        return [Update("all", Hamiltonian(leaps, dense=True)), *self._wide_moves()]
 
     schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
 

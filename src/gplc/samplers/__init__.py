@@ -17,7 +17,7 @@ from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Info, Point, Sampler
-from gplc.samplers.slice import Slice
+from gplc.samplers.slice import OccasionalSlice, Slice
 from gplc.samplers.sweeps import Direct, MetropolisSweep, SliceSweep, SymmetricProposal
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Metropolis",
     "MetropolisSweep",
     "ModifiedMetropolis",
+    "OccasionalSlice",
     "Point",
     "Pools",
     "Sampler",

@@ -94,6 +94,35 @@ class Slice:
         return replace(self, width=adapted_width(self.width, info, iteration))
 
 
+@dataclass(frozen=True)
+class OccasionalSlice(Slice):
+    """`Slice` in a share of the iterations, at random.
+
+    It steps out as far as the density goes, and so takes a chain out of a place that samplers with
+    steps of one size leave only after a long time. Done rarely, it costs little.
+
+    Parameters
+    ----------
+    share : float
+        Probability of an update.
+    """
+
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.share <= 1.0:
+            raise ValueError(f"share must be in (0, 1], got {self.share!r}; 0.1 is a good start")
+
+    def step(
+        self, rng: np.random.Generator, point: Point, target: ScalarTarget
+    ) -> tuple[Point, Info]:
+        """One update, or none."""
+        if rng.random() < self.share:
+            return super().step(rng, point, target)
+        return point, Info(1.0, 0)
+
+
 def adapted_width(width: float, info: Info, iteration: int) -> float:
     """A width at which stepping out and shrinking are more nearly as frequent.
 
