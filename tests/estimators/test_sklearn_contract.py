@@ -57,7 +57,7 @@ def all_draws(model):
 
 @each_estimator
 def test_cross_validation_with_r2_and_nlpd(estimator, data):
-    model = few(estimator, draws=40, warmup=40)
+    model = few(estimator, draws=200, warmup=100, predictive_draws=100)
     data = data[0][:, :1], data[1]
     r2 = cross_val_score(model, *data, cv=2)
     assert r2.shape == (2,)
