@@ -134,7 +134,7 @@ def start(
 
     Log hyperparameters that are not given begin uniformly within one prior SD of the prior mean,
     wider apart than the posterior usually is, so that chains which end up together have found
-    each other; latent values begin as a draw from their prior.
+    each other; latent values begin as `Model.starting_latent` says.
     """
     rng = np.random.default_rng(seed)
     if unknowns is None:
@@ -146,7 +146,7 @@ def _starting_point(model: Model, rng: np.random.Generator) -> Unknowns:
     priors = model.priors
     for _ in range(START_TRIES):
         theta = priors.means + priors.sds * rng.uniform(-1.0, 1.0, priors.means.size)
-        unknowns = Unknowns(theta, model.sample_latent(rng, theta))
+        unknowns = Unknowns(theta, model.starting_latent(rng, theta))
         if model.log_density(unknowns) > -np.inf:
             break
     return unknowns

@@ -46,6 +46,8 @@ DEFAULTS: Mapping[str, LogNormal] = {
     "constant_sd": LogNormal(0.0, 1.0),  # c: the level of standardized y
     "slope_sd": LogNormal(-1.0, 1.0),  # gamma_k: standardized y changes by less than x does
     "latent_slope_sd": LogNormal(-1.0, 1.5),  # gamma_{p+1}: has the part of noise_sd
+    "step_sd": LogNormal(-1.0, 1.0),  # half of what y changes by where an input passes zero
+    "latent_step_sd": LogNormal(-1.0, 1.5),  # half of the distance of two branches
     "shape": LogNormal(0.0, 1.0),  # alpha: length scales within a factor of about three
     "period": LogNormal(0.0, 1.0),  # standardized x spans about 3.5
     "link_weight": LogNormal(-1.5, 1.0),  # of each part of a learned SD, three to a sum

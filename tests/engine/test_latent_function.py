@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gplc._compiled import pools
 from gplc._linalg import pivoted_root, thin_root
-from gplc.kernels import Linear, Matern32, Matern52, Periodic, SquaredExponential
+from gplc.kernels import Linear, Matern32, Matern52, Periodic, Sign, SquaredExponential
 from gplc.models import LatentCovariate, Update
 from gplc.models.latent_function import Drawable, LatentFunction, Term
 from gplc.samplers import Pools
@@ -23,6 +23,8 @@ KERNELS = {
     "variance": Matern52().on("x")
     + Linear(sd=1.0).on("w") * SquaredExponential(constant=0.5).on("x"),
     "product": SquaredExponential() * Linear(sd=1.0).on("w") + SquaredExponential().on("w"),
+    "branches": SquaredExponential().on("x") + Sign(sd=0.8).on("w") * SquaredExponential(),
+    "bent line": Sign(sd=1.0).on("w") * Linear() + Sign(sd=1.0).on("w") * Sign().on("w"),
 }
 
 
@@ -54,7 +56,13 @@ def values_of(drawn, target, w):
     candidates = np.repeat(w[None], level.size, axis=0)
     for term, own in zip(target._terms, coefficients, strict=True):
         pools.add_function(
-            result, candidates, term.nodes, np.ascontiguousarray(own), term.decay, term.degree
+            result,
+            candidates,
+            term.nodes,
+            np.ascontiguousarray(own),
+            term.decay,
+            term.degree,
+            term.steps,
         )
     return result
 
@@ -87,7 +95,7 @@ def test_function_has_its_distribution_given_everything_else(name):
 
 @pytest.mark.parametrize("length_scale", [0.13, 0.5, 2.0, 10.0, 1000.0])
 def test_nodes_stand_for_all_values(length_scale):
-    term = Drawable(Term(np.eye(2), length_scale**-2.0, 0))
+    term = Drawable(Term(np.eye(2), length_scale**-2.0, 0, 0))
     w = np.linspace(-pools.END, pools.END, 801)
     at = term.at_nodes(w)
     matrix = at @ np.linalg.lstsq(term._kernel(term.nodes, term.nodes), at.T, rcond=1e-15)[0]

@@ -9,7 +9,8 @@ from scipy.stats import chi2, kstest, multivariate_normal, norm
 
 from gplc.chains import advance, run_chain, start
 from gplc.kernels import SquaredExponential
-from gplc.models import MODELS, LatentVariance, Unknowns, Update
+from gplc.models import MODELS, LatentCovariate, LatentVariance, Unknowns, Update
+from gplc.models.latent_covariate import normal_scores
 from gplc.priors import DEFAULTS, kind
 from gplc.samplers import Direct
 
@@ -507,3 +508,31 @@ def test_priors_can_be_replaced_by_name_and_the_density_follows():
         - norm.logpdf([0.2, 0.3], 0.0, 1.0).sum()
     )
     assert change == pytest.approx(expected, abs=1e-10)
+
+
+def test_gplc_begins_with_one_direction_of_w_everywhere():
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-1.0, 1.0, size=(400, 2))
+    rising = rng.standard_normal(400)
+    model = LatentCovariate(X, 3.0 * np.sin(2.0 * X[:, 0]) + rising, n_latent=2)
+    starts = [model.starting_latent(np.random.default_rng(seed), np.empty(0)) for seed in range(8)]
+    first, second = np.reshape(starts, (8, 2, 400)).swapaxes(0, 1)
+    correlations = np.array([np.corrcoef(w, rising)[0, 1] for w in first])
+    assert (np.abs(correlations) > 0.5).all()
+    assert set(np.sign(correlations)) == {-1.0, 1.0}
+    # Over 400 cases the SD of a correlation of nothing is 0.05.
+    assert max(abs(np.corrcoef(w, rising)[0, 1]) for w in second) < 0.25
+    # Chains are apart: neither w nor its spread is that of another, or narrower than the prior.
+    assert np.abs(np.corrcoef(first) - np.eye(8)).max() < 0.8
+    np.testing.assert_allclose(first.std(axis=1), 1.0, atol=0.2)
+
+
+def test_ranks_among_neighbours():
+    X = np.repeat([[0.0], [10.0]], 3, axis=0)
+    y = np.array([1.0, 2.0, 3.0, 300.0, 200.0, 100.0])
+    low, middle, high = normal_scores(X, y, 3)[:3]
+    assert low == pytest.approx(-high)
+    assert middle == 0.0
+    np.testing.assert_allclose(normal_scores(X, y, 3)[3:], [high, middle, low])
+    np.testing.assert_allclose(normal_scores(X, np.ones(6), 99), 0.0)  # ties, and few cases
+    assert np.isfinite(normal_scores(np.ones((1, 2)), np.zeros(1), 5)).all()

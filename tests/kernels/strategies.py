@@ -14,6 +14,7 @@ from gplc.kernels import (
     Matern52,
     Periodic,
     RationalQuadratic,
+    Sign,
     SquaredExponential,
 )
 from gplc.priors import LogNormal
@@ -65,6 +66,7 @@ def leaves(n_latent, smooth=False, own=True):
     choices = [
         st.builds(Constant, sds),
         st.builds(Linear, flags, sd=sds),
+        st.builds(Sign, flags, sd=sds),
         st.builds(RationalQuadratic, flags, sd=sds, shape=st.sampled_from([None, 0.8])),
         st.builds(Periodic, flags, sd=sds, period=st.sampled_from([None, 2.5])),
         st.builds(SquaredExponential, flags, st.sampled_from([0.0, 0.6]), sd=sds),

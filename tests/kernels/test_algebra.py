@@ -20,6 +20,7 @@ from gplc.kernels import (
     Periodic,
     Product,
     RationalQuadratic,
+    Sign,
     SquaredExponential,
     Sum,
     Touches,
@@ -240,6 +241,12 @@ SAME = {
         (ONE_A, ONE_B),
     ),
     "linear": (Linear(ard=False), np.log([1.3]), 1.69 * sk.DotProduct(sigma_0=0.0), (A, B)),
+    "sign": (
+        Sign(ard=False),
+        np.log([1.3]),
+        lambda a, b: 1.69 * sk.DotProduct(sigma_0=0.0)(np.sign(a), np.sign(b)),
+        (A, B),
+    ),
     "line with intercept": (
         Constant(0.4) + Linear(sd=1.0),
         np.empty(0),

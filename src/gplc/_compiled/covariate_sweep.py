@@ -47,6 +47,7 @@ MATERN32 = 2  # (1 + sqrt(3 t)) exp(-sqrt(3 t))
 MATERN52 = 3  # (1 + sqrt(5 t) + 5 t / 3) exp(-sqrt(5 t))
 RATIONAL = 4  # (1 + t / extra)^-extra
 EXP_SINE = 5  # exp(-4 weight sin^2(pi (w - w') / extra))
+SIDES = 6  # weight if w and w' are on the same side of zero, -weight if not
 
 # Places in the array of counts that a sweep adds to.
 EVALUATIONS, PASSES, CLAMPED, IMPOSSIBLE, EXHAUSTED = 0, 1, 2, 3, 4
@@ -74,6 +75,9 @@ def _multiply(
     elif code == PRODUCT:
         for r in range(row.size):
             row[r] *= weight * here * w_others[r]
+    elif code == SIDES:
+        for r in range(row.size):
+            row[r] *= weight if (here < 0.0) == (w_others[r] < 0.0) else -weight
     elif code == EXP_SINE:
         for r in range(row.size):
             sine = math.sin(math.pi / extra * (w_others[r] - here))
@@ -155,6 +159,8 @@ def _own_variance(
         while f < codes.shape[0] and codes[f, 0] == term:
             if codes[f, 1] == PRODUCT:
                 product *= numbers[f, 0] * value * value
+            elif codes[f, 1] == SIDES:
+                product *= numbers[f, 0]
             f += 1
         total += product
     return total

@@ -69,8 +69,12 @@ def add_function(
     coefficients: Array,
     decay: float,
     degree: int,
+    steps: int,
 ) -> None:
-    """Add w^degree sum_p coefficients[i, p] exp(-decay (w - nodes[p])^2) at each candidate w."""
+    """Add q(w) sum_p coefficients[i, p] exp(-decay (w - nodes[p])^2) at each candidate w.
+
+    q(w) is w^degree, times the sign of w if `steps` is 1.
+    """
     n, size = candidates.shape
     row = np.empty(size)
     for i in range(n):
@@ -84,7 +88,7 @@ def add_function(
             for j in range(size):
                 row[j] *= candidates[i, j]
         for j in range(size):
-            values[i, j] += row[j]
+            values[i, j] += -row[j] if steps and candidates[i, j] < 0.0 else row[j]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})

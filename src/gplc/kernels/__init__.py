@@ -18,6 +18,7 @@ from gplc.kernels.leaves import (
     Matern52,
     Periodic,
     RationalQuadratic,
+    Sign,
     SquaredExponential,
 )
 from gplc.kernels.records import from_record, to_record
@@ -37,6 +38,7 @@ __all__ = [
     "Product",
     "Program",
     "RationalQuadratic",
+    "Sign",
     "SquaredExponential",
     "Sum",
     "Touches",

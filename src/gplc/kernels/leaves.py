@@ -25,6 +25,7 @@ from gplc._compiled.covariate_sweep import (
     MATERN52,
     PRODUCT,
     RATIONAL,
+    SIDES,
 )
 from gplc.kernels.base import (
     Hyperparameter,
@@ -662,6 +663,7 @@ class Linear(Shaped):
     code: ClassVar[int] = PRODUCT
     separates: ClassVar[bool] = True
     sign: ClassVar[float] = 2.0
+    learns: ClassVar[str] = "slope_sd"
 
     def __post_init__(self) -> None:
         _check_flag("ard", self.ard)
@@ -669,7 +671,7 @@ class Linear(Shaped):
 
     def specify(self, seen: Seen) -> list[Hyperparameter]:
         """Every gamma."""
-        return seen.names("slope_sd", self.ard, Touches.INPUTS) if self.sd is None else []
+        return seen.names(self.learns, self.ard, Touches.INPUTS) if self.sd is None else []
 
     def moves(self, seen: Seen, column: int) -> LatentMoves:
         """A scale of w is one of gamma."""
@@ -721,8 +723,8 @@ class Linear(Shaped):
         return b + np.zeros_like(a)
 
     def bases(self, X: Array, X_other: Array) -> Array:
-        """x_k x'_k of every observed column, or their sum."""
-        each = X.T[:, :, None] * X_other.T[:, None, :]
+        """b_k of every observed column, or their sum."""
+        each = self.basis(X.T[:, :, None], X_other.T[:, None, :], 0.0)
         pooled = not self.ard or self.sd is not None
         return each.sum(axis=0, keepdims=True) if pooled and len(each) else each
 
@@ -736,7 +738,7 @@ class Linear(Shaped):
     def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
         """gamma^2 x^2, and gamma^2 w w'."""
         n_latent = len(W)
-        squares = X**2
+        squares = self.basis(X, X, 0.0)
         if squares.shape[1]:
             if not self.ard or self.sd is not None:
                 squares = squares.sum(axis=1, keepdims=True)
@@ -756,9 +758,54 @@ class Linear(Shaped):
         return np.empty(0), 2.0 * self.sd**2 * (W @ weights)
 
     def site(self, theta: Array, bases: Any, inner: Array, W: Array, column: int) -> Site:
-        """As a function of one latent column: a line, and what does not depend on it."""
+        """As a function of one latent column, and what does not depend on it."""
         weight = float(self._latent_weights(theta, len(W))[column])
         return Site(inner + self._others(theta, W, column), weight, self.code, 1.0)
+
+
+@dataclass(frozen=True, repr=False)
+class Sign(Linear):
+    """A step at zero: K(x, x') = sum_k gamma_k^2 s(x_k) s(x'_k), s(x) = -1 if x < 0, else 1.
+
+    On a latent covariate, with ``sd=1.0``, it turns another kernel K_2(x, x') into the covariance
+    of s(w) h(x), h ~ GP(0, K_2): two branches, h above and below what else there is, of which
+    each case takes one at random.
+
+    Parameters
+    ----------
+    ard : bool
+        Whether every input has a gamma of its own; a latent covariate always has.
+    sd : float, optional
+        gamma, for all inputs; ``step_sd``, learned, by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Sign(sd=2.0).matrix(np.empty(0), np.array([[3.0]]), np.array([[1.0], [-1.0]])).tolist()
+    [[4.0, -4.0]]
+    """
+
+    code: ClassVar[int] = SIDES
+    learns: ClassVar[str] = "step_sd"
+
+    def moves(self, seen: Seen, column: int) -> LatentMoves:
+        """Of w only the sign counts."""
+        return LatentMoves(reflection=True, scale=())
+
+    def basis(self, a: Array, b: Array, extra: float) -> Array:
+        """s(a) s(b)."""
+        return np.where((a < 0.0) == (b < 0.0), 1.0, -1.0)
+
+    def basis_slope(self, a: Array, b: Array, extra: float) -> Array:
+        """Flat on both sides of the step."""
+        return np.zeros(np.broadcast_shapes(a.shape, b.shape))
+
+    def gradient(
+        self, theta: Array, bases: Any, inner: Array, unit: Array, W: Array, weights: Array
+    ) -> tuple[Array, Array]:
+        """By gamma, if it is learned."""
+        by_theta, _ = super().gradient(theta, bases, inner, unit, W, weights)
+        return by_theta, np.zeros(W.shape)
 
 
 KERNELS: dict[str, type[Leaf]] = {
@@ -770,6 +817,7 @@ KERNELS: dict[str, type[Leaf]] = {
         Matern52,
         Periodic,
         RationalQuadratic,
+        Sign,
         SquaredExponential,
     )
 }

@@ -187,6 +187,10 @@ class Model(ABC):
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """A draw of the latent values from their prior."""
 
+    def starting_latent(self, rng: np.random.Generator, theta: Array) -> Array:
+        """Latent values for a chain to begin with: a draw from their prior."""
+        return self.sample_latent(rng, theta)
+
     @abstractmethod
     def covariance(self, unknowns: Unknowns) -> Array:
         """C, the covariance matrix of y given the unknowns."""

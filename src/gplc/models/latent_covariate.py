@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from gplc import _check
 from gplc._compiled import covariate_sweep
@@ -41,10 +42,12 @@ RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 # Cases per block of the compiled sweep: a matter of speed only.
 BLOCK_SIZE = 16
 
+# A chain begins with w_i correlated so much with the rank of y_i among so many cases near it.
+START_CORRELATION, START_NEIGHBOURS = 0.8, 21
 
 # The rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: trapezoidal,
 # with so many nodes for each of 1, 2, ... latent covariates, up to so far out.
-RULE_NODES, RULE_END = (121, 21, 9), (7.5, 5.0, 4.0)
+RULE_NODES, RULE_END = (120, 22, 10), (7.5, 5.0, 4.0)
 
 
 class CovariateState(NamedTuple):
@@ -264,6 +267,19 @@ class LatentCovariate(Model):
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """W ~ N(0, I)."""
         return rng.standard_normal(self.n_latent)
+
+    def starting_latent(self, rng: np.random.Generator, theta: Array) -> Array:
+        """The first covariate rises with y where x is the same, or falls; otherwise N(0, I).
+
+        From signs at random a chain can stay for ever where w rises with y in some places and
+        falls in others, which hardly has any probability.
+        """
+        w = self.sample_latent(rng, theta)
+        rising = START_CORRELATION * normal_scores(self.X, self.y, START_NEIGHBOURS)
+        first = self.columns(w)[0]
+        first *= math.sqrt(1.0 - START_CORRELATION**2)
+        first += rising if rng.random() < 0.5 else -rising
+        return w
 
     def covariance(self, unknowns: Unknowns) -> Array:
         """K((x_i, w_i), (x_j, w_j)) + sigma^2 [i = j]."""
@@ -525,7 +541,7 @@ class LatentReflection:
 
 
 class LatentFold:
-    """w of all cases in a random stretch of one input, reflected.
+    """w of all cases in a random stretch of one input, or on one side of a case, reflected.
 
     Where the residuals are small g hardly depends on w, and on either side of such a place the
     sign of w can be chosen freely: the posterior has modes that single-site updates cannot
@@ -536,11 +552,13 @@ class LatentFold:
         self._model = model
 
     def propose(self, rng: np.random.Generator, point: Point) -> Point:
-        """The state with w folded in a stretch between two cases, drawn at random."""
+        """The state with w folded between two cases drawn at random, or beyond the lower one."""
         model, state = self._model, point.payload
         values = model.X[:, rng.integers(model.X.shape[1])]
         ends = values[rng.integers(model.n, size=2)]
-        inside = (values >= ends.min()) & (values <= ends.max())
+        inside = values >= ends.min()
+        if rng.random() < 0.5:
+            inside &= values <= ends.max()
         w = state.w.copy()
         column = rng.integers(model.n_covariates) if model.n_covariates > 1 else 0
         model.columns(w)[column, inside] *= -1.0
@@ -574,6 +592,25 @@ class LatentExchange:
         density = model._log_density(theta, w, state.factor)
         moved = state._replace(theta=theta, w=w, log_density=density)
         return Point(w, density, moved)
+
+
+def normal_scores(X: Array, y: Array, neighbours: int) -> Array:
+    """The rank of every y_i among those of the cases nearest to it, as a standard normal number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> normal_scores(np.zeros((3, 1)), np.array([5.0, 1.0, 2.0]), 3).round(2).tolist()
+    [0.97, -0.97, 0.0]
+    """
+    count = min(neighbours, y.size)
+    scaled = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), np.finfo(float).tiny)
+    squares = np.sum(scaled**2, axis=1)
+    # |a - b|^2 less |a|^2, which is the same for all neighbours of a.
+    nearest = np.argpartition(squares - 2.0 * scaled @ scaled.T, count - 1, axis=1)[:, :count]
+    below = np.sum(y[nearest] < y[:, None], axis=1)
+    level = np.sum(y[nearest] == y[:, None], axis=1)
+    return ndtri((below + 0.5 * level) / count)
 
 
 def latent_rule(n_covariates: int) -> tuple[Array, Array]:

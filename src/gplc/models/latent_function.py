@@ -2,7 +2,9 @@
 
 Where the covariance is a sum of products of a function of x and one of w,
 
-    K((x, w), (x', w')) = F(x, x') + sum_t A_t(x, x') (w w')^d_t exp(-b_t (w - w')^2),
+    K((x, w), (x', w')) = F(x, x') + sum_t A_t(x, x') q_t(w) q_t(w') exp(-b_t (w - w')^2),
+
+q_t(w) being a power of w, or one times the sign of w,
 
 g(x_i, .) of all cases can be drawn given everything else, in O(n^3), as a function of w: smooth
 functions of one number have few degrees of freedom. Given g the cases are independent. Each w_i
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from gplc._compiled import pools
-from gplc._compiled.covariate_sweep import EXP_GAP, PRODUCT
+from gplc._compiled.covariate_sweep import EXP_GAP, PRODUCT, SIDES
 from gplc._linalg import pivoted_root, solve_both, thin_root
 from gplc.kernels.bound import Program
 from gplc.models.standard import usable
@@ -37,29 +39,31 @@ PER_SCALE, FEWEST_PLACES, MOST_PLACES = 6.0, 24, 600
 
 
 class Term(NamedTuple):
-    """A_t(x, x') (w w')^degree exp(-decay (w - w')^2)."""
+    """A_t(x, x') q(w) q(w') exp(-decay (w - w')^2), q(w) = w^degree s(w)^steps, s the sign."""
 
     amplitude: Array  # (n, n)
     decay: float
     degree: int
+    steps: int  # 0 or 1
 
 
 def terms_of(program: Program) -> list[Term] | None:
     """What depends on w in a covariance, if it is all of that form; None if it is not."""
     found = []
     for number, amplitude in enumerate(program.amplitudes):
-        decay, degree, scale = 0.0, 0, 1.0
+        decay, degree, steps, scale = 0.0, 0, 0, 1.0
         for (term, code, offset), (weight, _) in zip(program.codes, program.numbers, strict=True):
             if term != number:
                 continue
-            if code not in (EXP_GAP, PRODUCT) or offset >= 0:
+            if code not in (EXP_GAP, PRODUCT, SIDES) or offset >= 0:
                 return None
             if code == EXP_GAP:
                 decay += weight
             else:
-                degree += 1
+                degree += code == PRODUCT
+                steps += code == SIDES
                 scale *= weight
-        found.append(Term(scale * amplitude if degree else amplitude, decay, degree))
+        found.append(Term(scale * amplitude, decay, degree, steps % 2))
     return found
 
 
@@ -67,11 +71,11 @@ class Drawable:
     """A term of which functions can be drawn.
 
     exp(-b (w - w')^2) = k(w)' (L L')^-1 k(w') to rounding, k(w) being its values at a few nodes
-    and L L' its matrix there. So a function is w^d k(w)' c with coefficients c.
+    and L L' its matrix there. So a function is q(w) k(w)' c with coefficients c.
     """
 
     def __init__(self, term: Term) -> None:
-        self.amplitude, self.decay, self.degree = term
+        self.amplitude, self.decay, self.degree, self.steps = term
         self._root = thin_root(self.amplitude)
         places = 1
         if self.decay > 0.0:
@@ -85,9 +89,13 @@ class Drawable:
         return np.exp(-self.decay * (w[:, None] - nodes) ** 2)
 
     def at_nodes(self, w: Array) -> Array:
-        """w^d k(w)', for the present w: (n, nodes)."""
+        """q(w) k(w)', for the present w: (n, nodes)."""
         values = self._kernel(w, self.nodes)
-        return values * w[:, None] ** self.degree if self.degree else values
+        if self.degree:
+            values *= w[:, None] ** self.degree
+        if self.steps:
+            values[w < 0.0] *= -1.0
+        return values
 
     def prior_draw(self, rng: np.random.Generator) -> Array:
         """Coefficients (n, nodes) of functions drawn from the prior."""
@@ -173,6 +181,7 @@ class LatentFunction:
                 np.ascontiguousarray(coefficients),
                 term.decay,
                 term.degree,
+                term.steps,
             )
         squares = ((model.y - level)[:, None] - values) ** 2
         theta, info = self._noise_step(rng, state.theta, squares, weights, width)
