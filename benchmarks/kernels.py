@@ -6,8 +6,9 @@
    out as a sum of products, and with others, in turn from the same data (CPU time). The ratio of
    the first two should be 0.7 at least;
 2. with ``--predictions``, NLPD on new rows: SE + linear against the standard model where the
-   noise is the same everywhere, and against plain GPLC on the problem U2, over ten sets each; and
-   one against two latent covariates where residuals have two modes whose distance changes with x.
+   noise is the same everywhere, and against plain GPLC on the problem U2, over ten sets each;
+3. with that or ``--two``, one against two latent covariates where residuals have two modes whose
+   distance changes with x.
 
 ``--out`` writes JSON, ``--figure`` the picture of the last comparison.
 """
@@ -28,7 +29,7 @@ from threadpoolctl import threadpool_limits
 
 import gplc
 from gplc.datasets import make_paper, univariate_mean
-from gplc.kernels import Constant, Kernel, Leaf, Linear, Matern52, SquaredExponential
+from gplc.kernels import Constant, Kernel, Leaf, Linear, Matern52, Sign, SquaredExponential
 from gplc.models import LatentCovariate
 from gplc.models.base import Update
 from gplc.priors import LogNormal
@@ -38,6 +39,7 @@ Array = NDArray[np.float64]
 
 UPDATE = Update("w", SliceSweep(width=4.0))  # as in the default scheme
 RUN = {"chains": 1, "draws": 500, "warmup": 300, "predictive_draws": 250, "random_state": 0}
+LONGER = {"chains": 2, "draws": 800, "warmup": 800, "predictive_draws": 400, "random_state": 0}
 TARGET = 0.7  # least speed of the written-out kernel, relative to the built-in one
 
 
@@ -119,11 +121,11 @@ def measure_speed(sizes: dict[int, int]) -> list[dict[str, Any]]:
 # Predictions.
 
 
-def nlpd(estimator: Any, train: Any, test: Any) -> float:
+def nlpd(estimator: Any, train: Any, test: Any, run: dict[str, Any] = RUN) -> float:
     """NLPD of new rows after a fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of short chains
-        estimator.set_params(**RUN).fit(*train)
+        estimator.set_params(**run).fit(*train)
     return gplc.metrics.nlpd(estimator.predict_dist(test[0]), test[1])
 
 
@@ -133,22 +135,28 @@ def homoscedastic(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
     return x[:, None], univariate_mean(x) + 0.3 * rng.standard_normal(n)
 
 
-def forked(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Two branches, a coin choosing between them, that part as x grows; noise around each."""
+def branching(n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Two branches, a coin choosing between them, that part as x grows; noise that shrinks."""
     x = rng.uniform(0.0, 1.0, size=n)
     side = np.where(rng.random(n) < 0.5, -1.0, 1.0)
-    return x[:, None], 1.5 * side * x + (0.1 + 0.25 * (1.0 - x)) * rng.standard_normal(n)
+    return x[:, None], side * (0.5 + x) + (0.05 + 0.35 * (1.0 - x)) * rng.standard_normal(n)
 
 
 def compare(
-    name: str, estimators: dict[str, Any], sets: int, make: Any, n: int, n_test: int = 1000
+    name: str,
+    estimators: dict[str, Any],
+    sets: int,
+    make: Any,
+    n: int,
+    run: dict[str, Any] = RUN,
+    n_test: int = 1000,
 ) -> dict[str, Any]:
     """NLPD of estimators over some sets; prints differences from the first as they come."""
     table: dict[str, list[float]] = {key: [] for key in estimators}
     for number in range(sets):
         train, test = make(number, n), make(1000 + number, n_test)
         for key, build in estimators.items():
-            table[key].append(nlpd(build(), train, test))
+            table[key].append(nlpd(build(), train, test, run))
         print(
             name, number, {key: round(values[-1], 4) for key, values in table.items()}, flush=True
         )
@@ -158,7 +166,7 @@ def compare(
         gap = np.array(values) - first
         error = float(gap.std(ddof=1) / np.sqrt(sets)) if sets > 1 else float("nan")
         summary[key] = {"mean": float(np.mean(values)), "gap": float(gap.mean()), "error": error}
-        print(f"{name}: {key:24s} {np.mean(values):8.4f}  gap {gap.mean():+.4f} (SE {error:.4f})")
+        print(f"{name}: {key:44s} {np.mean(values):8.4f}  gap {gap.mean():+.4f} (SE {error:.4f})")
     return summary
 
 
@@ -184,32 +192,46 @@ def measure_predictions(sets: int, n: int) -> dict[str, Any]:
     return {"same noise": same, "U2": skewed}
 
 
-def two_estimators() -> dict[str, Any]:
-    return {
-        "one latent covariate": lambda: gplc.LatentCovariateGP(),
-        "two latent covariates": lambda: gplc.LatentCovariateGP(n_latent=2, nodes=11),
-    }
+def branches_and_spread(branch: str, spread: str) -> Kernel:
+    """K of m(x) + s(w) h(x) + w' r(x), s the sign, each of m, h and r a process of its own."""
+    wide, narrow = SquaredExponential(constant=0.5), SquaredExponential(constant=0.2)
+    return (
+        SquaredExponential().on("x").named("mean")
+        + Sign(sd=1.0).on(branch) * wide.on("x").named("branch")
+        + Linear(sd=1.0).on(spread) * narrow.on("x").named("spread")
+    )
+
+
+ONE, BOTH = "one", "two, one for branches and one for spread"
+LATENT: dict[str, Any] = {
+    ONE: gplc.LatentCovariateGP,
+    "one, for branches and spread": lambda: gplc.LatentCovariateGP(branches_and_spread("w", "w")),
+    "two": lambda: gplc.LatentCovariateGP(n_latent=2),
+    BOTH: lambda: gplc.LatentCovariateGP(branches_and_spread("w0", "w1"), n_latent=2),
+}
 
 
 def measure_two(sets: int, n: int) -> dict[str, Any]:
-    """One latent covariate against two."""
+    """One latent covariate against two, with the default kernel and with one for branches."""
     return compare(
-        "fork",
-        two_estimators(),
+        "branches",
+        LATENT,
         sets,
-        lambda seed, size: forked(size, np.random.default_rng(seed)),
+        lambda seed, size: branching(size, np.random.default_rng(seed)),
         n,
+        run=LONGER,
     )
 
 
 def draw_two(path: Path, n: int) -> None:
     """Predictive densities along x with one and with two latent covariates."""
-    X, y = forked(n, np.random.default_rng(0))
-    grid, values = np.linspace(0.0, 1.0, 81)[:, None], np.linspace(-2.6, 2.6, 161)
+    X, y = branching(n, np.random.default_rng(0))
+    grid, values = np.linspace(0.0, 1.0, 81)[:, None], np.linspace(-2.2, 2.2, 161)
     figure, axes = plt.subplots(1, 2, figsize=(9.0, 3.8), sharey=True, layout="constrained")
-    for ax, (name, build) in zip(axes, two_estimators().items(), strict=True):
-        estimator = build()
-        score = nlpd(estimator, (X, y), forked(1000, np.random.default_rng(1000)))
+    titles = {ONE: "one latent covariate", BOTH: "two, for branches and spread"}
+    for ax, (name, title) in zip(axes, titles.items(), strict=True):
+        estimator = LATENT[name]()
+        score = nlpd(estimator, (X, y), branching(1000, np.random.default_rng(1000)), LONGER)
         density = estimator.predict_dist(grid).pdf(values[None])
         ax.pcolormesh(
             grid[:, 0],
@@ -220,7 +242,7 @@ def draw_two(path: Path, n: int) -> None:
             rasterized=True,
         )
         ax.plot(X[:, 0], y, ".", color="#b2182b", markersize=4)
-        ax.set_title(f"{name} (NLPD {score:.2f})", fontsize=11)
+        ax.set_title(f"{title} (NLPD {score:.2f})", fontsize=11)
         ax.set_xlabel("x")
     axes[0].set_ylabel("y")
     figure.savefig(path, dpi=90)
@@ -233,19 +255,23 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="few repeats and sets")
     parser.add_argument("--predictions", action="store_true", help="NLPD too; takes long")
+    parser.add_argument(
+        "--two", action="store_true", help="only one against two latent covariates"
+    )
     parser.add_argument("--figure", type=Path, help="where to draw one and two latent covariates")
     parser.add_argument("--out", type=Path, help="where to write the results as JSON")
     options = parser.parse_args()
     with threadpool_limits(limits=1):
-        result: dict[str, Any] = {
-            "speed": measure_speed({100: 9} if options.quick else {100: 41, 400: 11})
-        }
+        result: dict[str, Any] = {}
+        if not options.two:
+            result["speed"] = measure_speed({100: 9} if options.quick else {100: 41, 400: 11})
         if options.predictions:
             sets, n = (1, 30) if options.quick else (10, 100)
             result |= measure_predictions(sets, n)
-            result["fork"] = measure_two(1 if options.quick else 4, n)
+        if options.predictions or options.two:
+            result["branches"] = measure_two(*((1, 30) if options.quick else (6, 100)))
         if options.figure is not None:
-            draw_two(options.figure, 120)
+            draw_two(options.figure, 100)
     if options.out is not None:
         options.out.write_text(json.dumps(result, indent=2) + "\n")
 
