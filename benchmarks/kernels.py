@@ -193,18 +193,17 @@ def measure_predictions(sets: int, n: int) -> dict[str, Any]:
 
 
 def branches_and_spread(branch: str, spread: str) -> Kernel:
-    """K of m(x) + s(w) h(x) + w' r(x), s the sign, each of m, h and r a process of its own."""
-    wide, narrow = SquaredExponential(constant=0.5), SquaredExponential(constant=0.2)
+    """K of m(x) + s(w) h(x) + w' r(x), s the sign, m smooth, h and r straight lines."""
     return (
-        SquaredExponential().on("x").named("mean")
-        + Sign(sd=1.0).on(branch) * wide.on("x").named("branch")
-        + Linear(sd=1.0).on(spread) * narrow.on("x").named("spread")
+        SquaredExponential().on("x")
+        + Sign(sd=1.0).on(branch) * (Constant() + Linear().on("x")).named("branch")
+        + Linear(sd=1.0).on(spread) * (Constant() + Linear().on("x")).named("spread")
     )
 
 
 ONE, BOTH = "one", "two, one for branches and one for spread"
 LATENT: dict[str, Any] = {
-    ONE: gplc.LatentCovariateGP,
+    ONE: lambda: gplc.LatentCovariateGP(),
     "one, for branches and spread": lambda: gplc.LatentCovariateGP(branches_and_spread("w", "w")),
     "two": lambda: gplc.LatentCovariateGP(n_latent=2),
     BOTH: lambda: gplc.LatentCovariateGP(branches_and_spread("w0", "w1"), n_latent=2),

@@ -269,17 +269,21 @@ class LatentCovariate(Model):
         return rng.standard_normal(self.n_latent)
 
     def starting_latent(self, rng: np.random.Generator, theta: Array) -> Array:
-        """The first covariate rises with y where x is the same, or falls; otherwise N(0, I).
+        """The first covariate rises with y where x is the same, or falls; and noise on top.
 
         From signs at random a chain can stay for ever where w rises with y in some places and
-        falls in others, which hardly has any probability.
+        falls in others, which has hardly any probability. A second covariate rises with y within
+        the upper and the lower half of cases that are near each other, a third within quarters.
         """
-        w = self.sample_latent(rng, theta)
-        rising = START_CORRELATION * normal_scores(self.X, self.y, START_NEIGHBOURS)
-        first = self.columns(w)[0]
-        first *= math.sqrt(1.0 - START_CORRELATION**2)
-        first += rising if rng.random() < 0.5 else -rising
-        return w
+        W = self.sample_latent(rng, theta).reshape(self.n_covariates, self.n)
+        ranks = local_ranks(self.X, self.y, START_NEIGHBOURS)
+        edge = 0.5 / START_NEIGHBOURS
+        for w in W:
+            w *= math.sqrt(1.0 - START_CORRELATION**2)
+            rising = START_CORRELATION * ndtri(np.clip(ranks, edge, 1.0 - edge))
+            w += rising if rng.random() < 0.5 else -rising
+            ranks = 2.0 * ranks % 1.0
+        return W.ravel()
 
     def covariance(self, unknowns: Unknowns) -> Array:
         """K((x_i, w_i), (x_j, w_j)) + sigma^2 [i = j]."""
@@ -594,14 +598,14 @@ class LatentExchange:
         return Point(w, density, moved)
 
 
-def normal_scores(X: Array, y: Array, neighbours: int) -> Array:
-    """The rank of every y_i among those of the cases nearest to it, as a standard normal number.
+def local_ranks(X: Array, y: Array, neighbours: int) -> Array:
+    """The share of cases near to each one, itself among them, that have a smaller y.
 
     Examples
     --------
     >>> import numpy as np
-    >>> normal_scores(np.zeros((3, 1)), np.array([5.0, 1.0, 2.0]), 3).round(2).tolist()
-    [0.97, -0.97, 0.0]
+    >>> local_ranks(np.zeros((5, 1)), np.array([5.0, 1.0, 2.0, 3.0, 4.0]), 5).tolist()
+    [0.9, 0.1, 0.3, 0.5, 0.7]
     """
     count = min(neighbours, y.size)
     scaled = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), np.finfo(float).tiny)
@@ -610,7 +614,7 @@ def normal_scores(X: Array, y: Array, neighbours: int) -> Array:
     nearest = np.argpartition(squares - 2.0 * scaled @ scaled.T, count - 1, axis=1)[:, :count]
     below = np.sum(y[nearest] < y[:, None], axis=1)
     level = np.sum(y[nearest] == y[:, None], axis=1)
-    return ndtri((below + 0.5 * level) / count)
+    return (below + 0.5 * level) / count
 
 
 def latent_rule(n_covariates: int) -> tuple[Array, Array]:
