@@ -48,7 +48,6 @@ SCHEMES: Mapping[str, tuple[str, ...]] = {
 }
 NUTS = "NumPyro NUTS"
 NAIVE = "paper, factorising"
-WARMUP = 500
 NAIVE_RUNS = 3  # of which the median counts
 
 
@@ -78,10 +77,10 @@ def quantities(model: Model, theta: Array, latent: Array, log_density: Array) ->
     return result
 
 
-def run_scheme(model: Model, scheme: str, seed: int, seconds: float) -> Run:
+def run_scheme(model: Model, scheme: str, seed: int, seconds: float, warmup: int) -> Run:
     """A chain with one of our schemes, for so many seconds of CPU time after warm-up."""
     position = start(model, model.scheme(scheme), seed)
-    chain = advance(model, position, WARMUP, tune=True)
+    chain = advance(model, position, warmup, tune=True)
     chain = advance(model, chain.position, 50, tune=False)
     while (spent := chain.seconds["draws"]) < seconds:
         each = spent / len(chain.log_density)
@@ -120,9 +119,9 @@ def naive_share(model: Model, run: Run) -> float:
 # The peer
 
 
-def numpyro_runner() -> Callable[[Model, int, float], Run] | None:
+def numpyro_runner(warmup: int) -> Callable[[Model, int, float], Run] | None:
     """A function like `run_scheme` for NumPyro's NUTS, or None if it is not installed."""
-    sample = numpyro_peer.sampler(WARMUP)
+    sample = numpyro_peer.sampler(warmup)
     if sample is None:
         print("NumPyro is not installed: pip install -e '.[bench]'")
         return None
@@ -140,20 +139,19 @@ def numpyro_runner() -> Callable[[Model, int, float], Run] | None:
 # The race
 
 
-def race(
-    key: str, data: str, n: int, number: int, seeds: int, seconds: float, peers: bool
-) -> dict[str, Any]:
+def race(key: str, data: str, settings: argparse.Namespace) -> dict[str, Any]:
     """All schemes of a model on one data set."""
-    model = model_of(key, data, n, number)
+    model = model_of(key, data, settings.n, settings.set)
+    seconds, warmup = settings.seconds, settings.warmup
     entrants: dict[str, Callable[[int], Run]] = {
-        scheme: lambda seed, scheme=scheme: run_scheme(model, scheme, seed, seconds)
+        scheme: lambda seed, scheme=scheme: run_scheme(model, scheme, seed, seconds, warmup)
         for scheme in SCHEMES[key]
     }
-    nuts = numpyro_runner() if peers else None
+    nuts = numpyro_runner(warmup) if settings.peers else None
     if nuts is not None:
         entrants[NUTS] = lambda seed: nuts(model, seed, seconds)
     runs: dict[str, list[Run]] = {name: [] for name in entrants}
-    for seed in range(1, seeds + 1):
+    for seed in range(1, settings.seeds + 1):
         for name, enter in entrants.items():
             runs[name].append(enter(seed))
     scores = {name: [score(run) for run in own] for name, own in runs.items()}
@@ -176,8 +174,8 @@ def race(
                 "to_nuts": ratio_to(scores.get(NUTS), own),
             }
         )
-    settings = {"model": key, "data": data, "n": n, "set": number}
-    return settings | {"rows": rows, "means": means(model, runs)}
+    what = {"model": key, "data": data, "n": settings.n, "set": settings.set}
+    return what | {"rows": rows, "means": means(model, runs)}
 
 
 def ratio_to(peer: list[tuple[float, str]] | None, own: list[tuple[float, str]]) -> float:
@@ -266,6 +264,7 @@ def main() -> None:
     parser.add_argument("--set", type=int, default=2, help="which data; 1 has been tuned on")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=20.0, help="CPU time of one run")
+    parser.add_argument("--warmup", type=int, default=500, help="iterations that do not count")
     parser.add_argument("--peers", action="store_true", help="NumPyro too")
     parser.add_argument("--out", type=Path, help="JSON file for the figures")
     parser.add_argument("--figure", type=Path, help="PNG file for a picture")
@@ -273,17 +272,7 @@ def main() -> None:
     results = []
     for key in settings.models:
         for data in settings.data:
-            results.append(
-                race(
-                    key,
-                    data,
-                    settings.n,
-                    settings.set,
-                    settings.seeds,
-                    settings.seconds,
-                    settings.peers,
-                )
-            )
+            results.append(race(key, data, settings))
             show(results[-1])
             if settings.out:
                 settings.out.write_text(json.dumps(results, indent=2))
