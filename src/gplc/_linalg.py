@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from gplc._compiled import covariance
+from gplc._compiled import covariance, triangular
 
 Array = NDArray[np.float64]
 
@@ -58,12 +58,7 @@ def factor_of(upper: Array, y: Array) -> Factor | None:
 
 def with_whitened(upper: Array, whitened: Array) -> Factor | None:
     """The factor with L^-1 y known too; None if the density cannot be computed."""
-    with np.errstate(all="ignore"):
-        log_density = -(
-            0.5 * float(whitened @ whitened)
-            + float(np.log(np.diagonal(upper)).sum())
-            + 0.5 * whitened.size * LOG_2PI
-        )
+    log_density = triangular.log_density(upper, whitened) - 0.5 * whitened.size * LOG_2PI
     return Factor(upper, whitened, log_density) if math.isfinite(log_density) else None
 
 

@@ -1,5 +1,7 @@
 """Correlation matrices of the squared exponential."""
 
+import math
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -97,15 +99,23 @@ def _gaps(row: Array, value: float, others: Array, pulls: Array) -> tuple[float,
 
 @njit(cache=True)
 def correlation_gradient(
-    distances: Array, W: Array, unit: Array, weights: Array
-) -> tuple[float, Array, Array, Array]:
-    """Sums over all i, j of P = weights unit, both symmetric: what derivatives are made of.
+    distances: Array,
+    W: Array,
+    unit: Array,
+    weights: Array,
+    theta: Array,
+    n_scales: int,
+    amplitude: float,
+) -> tuple[Array, Array]:
+    """Gradient, by theta and by W, of the sum of weights amplitude unit, both symmetric.
 
-    The sum of P; of P distances[k], for every k; of P (w_i - w_j)^2, for every latent column w in
-    W (q, n); and for every column and case i the sum over j of P (w_i - w_j).
+    `unit` is the squared exponential; theta has the log of the root of `amplitude`, if `n_scales`
+    is 1 and not 0, and log length scales, first of the `distances` (d, n, n), then of the latent
+    columns W (q, n).
     """
     d, (q, n) = distances.shape[0], W.shape
-    by_distances, by_gaps, by_latent = np.zeros(d), np.zeros(q), np.zeros((q, n))
+    by_theta, by_latent = np.zeros(theta.size), np.zeros((q, n))
+    by_distances, by_gaps = by_theta[n_scales : n_scales + d], by_theta[n_scales + d :]
     total, row = 0.0, np.empty(n)
     for i in range(n):
         product = row[:i]
@@ -117,7 +127,13 @@ def correlation_gradient(
             first, second = _gaps(product, W[c, i], W[c, :i], by_latent[c, :i])
             by_latent[c, i] += first
             by_gaps[c] += 2.0 * second
-    return total, by_distances, by_gaps, by_latent
+    for k in range(n_scales, theta.size):
+        by_theta[k] *= 2.0 * amplitude * math.exp(-2.0 * theta[k])
+    if n_scales:
+        by_theta[0] = 2.0 * amplitude * total
+    for c in range(q):
+        by_latent[c] *= -4.0 * amplitude * math.exp(-2.0 * theta[n_scales + d + c])
+    return by_theta, by_latent
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")

@@ -215,3 +215,12 @@ def solve_lower_rows(upper: Array, size: int, right: Array) -> None:
                     upper[j + 3][stop:size],
                     weights,
                 )
+
+
+@njit(cache=True, error_model="numpy")
+def log_density(upper: Array, whitened: Array) -> float:
+    """-|v|^2 / 2 - log det U of a vector v and a triangle U; NaN or infinite if it has none."""
+    result = 0.0
+    for i in range(whitened.size):
+        result -= 0.5 * whitened[i] * whitened[i] + math.log(upper[i, i])
+    return result

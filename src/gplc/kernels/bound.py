@@ -31,6 +31,10 @@ class Pieces(NamedTuple):
     inner: tuple[Array, ...]  # what depends on observed inputs only
     units: tuple[Array, ...]  # the leaves, up to their scale
 
+    def of(self, k: int) -> tuple[Array, Array]:
+        """Both of one leaf."""
+        return self.inner[k], self.units[k]
+
 
 class Program(NamedTuple):
     """C as a function of one latent column, for the compiled sweep.
@@ -165,17 +169,17 @@ class Bound:
     ) -> tuple[Array, Array]:
         """d/d theta and d/d W of sum_ij weights_ij K_ij, for symmetric weights."""
         W = self._no_latent if W is None else W
+        first = self.places[0]
+        if len(self.places) == 1 and len(first.seen.latent) == len(W):
+            # By far the commonest: by the shortest way.
+            return first.leaf.gradient(theta, self.bases[0], *pieces.of(0), W, weights)
         by_theta, by_latent = np.zeros(len(self.names)), np.zeros(W.shape)
-        if len(self.places) == 1:
-            of_leaves = [weights]
-        else:
-            of_leaves = self.kernel.weights_of_leaves(self._values(theta, pieces), weights)
+        of_leaves = self.kernel.weights_of_leaves(self._values(theta, pieces), weights)
         for k, (place, own) in enumerate(zip(self.places, of_leaves, strict=True)):
             by_theta[place.where], of_latent = place.leaf.gradient(
                 theta[place.where],
                 self.bases[k],
-                pieces.inner[k],
-                pieces.units[k],
+                *pieces.of(k),
                 place.latent(W),
                 own,
             )

@@ -389,6 +389,8 @@ class SquaredExponential(_Exponential):
 
     def unit(self, theta: Array, inner: Array, bases: Any, W: Array, W_other: Array) -> Array:
         """Correlation."""
+        if len(W) == 0:
+            return inner
         if W is not W_other or inner is self.zero:
             return super().unit(theta, inner, bases, W, W_other)
         for w, weight in zip(W, self._latent_weights(theta, len(W)), strict=True):
@@ -401,14 +403,9 @@ class SquaredExponential(_Exponential):
         """The same sums in one pass over half the entries."""
         if unit.ndim != 2 or not unit.shape == weights.shape == bases.shape[1:]:
             return super().gradient(theta, bases, inner, unit, W, weights)
-        total, *by_bases, by_gaps = covariance.correlation_gradient(bases, W, unit, weights)
-        first, _, last = self._split(theta, len(W))
-        result = np.empty(theta.size)
-        result[:first] = total
-        result[first:last] = np.exp(-2.0 * theta[first:last]) * np.concatenate(by_bases)
-        latent_weights = self._latent_weights(theta, len(W))[:, None]
-        amplitude = 2.0 * self._amplitude(theta)
-        return amplitude * result, -2.0 * amplitude * latent_weights * by_gaps
+        return covariance.correlation_gradient(
+            bases, W, unit, weights, theta, int(self.sd is None), self._amplitude(theta)
+        )
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,6 +10,7 @@ from scipy.special import expit
 from gplc import _check
 from gplc._compiled import variance_sweep
 from gplc._linalg import (
+    LOG_2PI,
     Factor,
     factor_of,
     inverse,
@@ -354,8 +355,9 @@ class LatentVariance(Model):
         """Log p(theta, u, y): that of z without the determinant of L_z."""
         if impossible(state.log_density):
             return -np.inf
-        z_factor = usable(state.z_factor)
-        return state.log_density + float(np.log(np.diagonal(z_factor.upper)).sum())
+        u = usable(state.z_factor).whitened
+        of_u = -0.5 * (float(u @ u) + u.size * LOG_2PI)
+        return usable(state.y_factor).log_density + of_u + self.priors.log_density(state.theta)
 
     def _at_vector(self, theta: Array, latent: Array) -> tuple[VarianceState | None, float]:
         z_correlation = self._z_correlation(theta)
