@@ -458,6 +458,11 @@ def test_occasional_slice_updates_in_its_share_of_the_iterations():
         assert (info.n_evaluations > 0) == (after is not point)
         point = after
     assert abs(moved / 2000 - 0.25) < 0.05  # 5 standard errors
-    assert sampler.tuned(Info(1.0, 0), 1) == sampler
-    with pytest.raises(ValueError, match="share"):
+    for iteration in range(1, 201):
+        sampler = sampler.tuned(Info(1.0, 0), iteration)
+        assert sampler.width == 1.0  # nothing was done, nothing was learned
+    assert sampler.share == sampler.least
+    with pytest.raises(ValueError, match="share must be"):
         OccasionalSlice(share=0.0)
+    with pytest.raises(ValueError, match="least must be"):
+        OccasionalSlice(least=1.5)

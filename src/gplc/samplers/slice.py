@@ -8,6 +8,9 @@ import numpy as np
 from gplc import _check
 from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
 
+# Of the share of iterations with an update this much is left after each one of warm-up.
+FEWER = 0.95
+
 
 @dataclass(frozen=True)
 class Slice:
@@ -96,7 +99,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class OccasionalSlice(Slice):
-    """`Slice` in a share of the iterations, at random.
+    """`Slice` in a share of the iterations, at random: in all when warm-up begins, then in fewer.
 
     It steps out as far as the density goes, and so takes a chain out of a place that samplers with
     steps of one size leave only after a long time. Done rarely, it costs little.
@@ -104,15 +107,21 @@ class OccasionalSlice(Slice):
     Parameters
     ----------
     share : float
-        Probability of an update.
+        Probability of an update, now.
+    least : float
+        Probability that warm-up ends with.
     """
 
-    share: float = 0.1
+    share: float = 1.0
+    least: float = 0.05
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.share <= 1.0:
-            raise ValueError(f"share must be in (0, 1], got {self.share!r}; 0.1 is a good start")
+        for name in ("share", "least"):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise ValueError(
+                    f"{name} must be in (0, 1], got {getattr(self, name)!r}; 0.1 is a good start"
+                )
 
     def step(
         self, rng: np.random.Generator, point: Point, target: ScalarTarget
@@ -121,6 +130,11 @@ class OccasionalSlice(Slice):
         if rng.random() < self.share:
             return super().step(rng, point, target)
         return point, Info(1.0, 0)
+
+    def tuned(self, info: Info, iteration: int) -> "OccasionalSlice":
+        """With the width of `Slice`, and a smaller share."""
+        width = adapted_width(self.width, info, iteration)
+        return replace(self, width=width, share=max(self.least, FEWER * self.share))
 
 
 def adapted_width(width: float, info: Info, iteration: int) -> float:
