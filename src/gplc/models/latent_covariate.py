@@ -271,8 +271,8 @@ class LatentCovariate(Model):
     def starting_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """The first covariate rises with y where x is the same, or falls; and noise on top.
 
-        From signs at random a chain can stay for ever where w rises with y in some places and
-        falls in others, which has hardly any probability. A second covariate rises with y within
+        From signs at random a chain can stay for long where w rises with y in some places and
+        falls in others, at a lower density. A second covariate rises with y within
         the upper and the lower half of cases that are near each other, a third within quarters.
         """
         W = self.sample_latent(rng, theta).reshape(self.n_covariates, self.n)
