@@ -124,17 +124,15 @@ def pivoted_root(matrix: Array) -> tuple[Array, Array]:
     return result, rows[:rank]
 
 
-def weights_through_factor(factor: Factor, by_u: Array) -> Array:
-    """How a function of z = L u changes with C = L L', u being held.
+def weights_through_factor(factor: Factor, inside: Array) -> Array:
+    """How a function of L changes with C = L L'.
 
-    Its derivative is the sum of the entries of these weights times those of dC. Given `by_u`, the
-    gradient with respect to u, they are L^-T P L^-1, made symmetric, where P is the lower
-    triangle of by_u u' with its diagonal halved (Murray 2016, "Differentiation of the Cholesky
-    decomposition").
+    Its derivative is the sum of the entries of these weights times those of dC. They are
+    L^-T P L^-1, made symmetric, where P is the lower triangle of L' D with its diagonal halved and
+    D the derivative with respect to L (Murray 2016, "Differentiation of the Cholesky
+    decomposition"). `inside` is P in Fortran order, overwritten.
     """
     lower = factor.upper.T
-    inside = covariance.halved_triangle(by_u, factor.whitened)
-    # The transpose of what is wanted, in the order that BLAS overwrites: L^-T P' L^-1.
-    half = blas.dtrsm(1.0, lower, inside.T, side=0, lower=1, trans_a=1, overwrite_b=1)
+    half = blas.dtrsm(1.0, lower, inside, side=0, lower=1, trans_a=1, overwrite_b=1)
     whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
     return covariance.symmetric_part(whole.T)

@@ -170,13 +170,16 @@ def advance(model: Model, position: Position, iterations: int, tune: bool) -> Ch
     with threadpool_limits(limits=1, user_api="blas"):
         for row in range(iterations):
             state = model.state(unknowns)
+            number = position.iteration + row + 1
             for place, (key, update) in enumerate(zip(keys, scheme, strict=True)):
+                if tune and number <= update.rest:
+                    continue
                 state, info = model.step(rng, state, update)
                 _enter(events, key, info)
                 accepted[key] += float(np.mean(info.acceptance))
                 if tune:
-                    done = position.iteration + row + 1
-                    scheme[place] = update._replace(sampler=update.sampler.tuned(info, done))
+                    sampler = update.sampler.tuned(info, number - update.rest)
+                    scheme[place] = update._replace(sampler=sampler)
             unknowns = state.unknowns
             theta[row], latent[row] = unknowns
             log_density[row] = state.log_density

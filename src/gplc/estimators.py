@@ -313,7 +313,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
                     model.names, model.priors.means, model.priors.sds, strict=True
                 )
             },
-            sampler=[(part, sampler) for part, sampler in scheme_of(model, self.sampler)],
+            sampler=[tuple(update) for update in scheme_of(model, self.sampler)],
             chains=self.chains,
             warmup=self.warmup,
             random_state=type(self.random_state).__name__ if generator else self.random_state,

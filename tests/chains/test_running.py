@@ -8,8 +8,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import gplc
-from gplc.chains import run_chains
+from gplc.chains import advance, run_chain, run_chains, start
 from gplc.models import LatentCovariate, LatentVariance, Standard
+from gplc.models.latent_covariate import START_HELD
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +122,16 @@ def test_step_sizes_are_learned_in_warm_up_and_frozen_after(data):
     long = run_chains(model, "paper", seed=1, chains=1, draws=40, warmup=50)[0].position.scheme
     assert [update.sampler for update in warm] == [update.sampler for update in long]
     assert warm[0].sampler.step_size != 1.0
+
+
+def test_an_update_may_rest_in_warm_up_only(data):
+    """GPLC's chains hold w while warm-up begins; draws never do, however short warm-up was."""
+    model = LatentCovariate(*data)
+    begun = start(model, model.scheme(), 1)
+    held = advance(model, begun, START_HELD, tune=True)
+    assert (held.latent == begun.unknowns.latent).all()
+    assert (held.theta[-1] != begun.unknowns.theta).all()
+    assert (advance(model, held.position, 1, tune=True).latent != held.latent[-1]).any()
+    for warmup in (0, 3):
+        chain = run_chain(model, seed=1, draws=2, warmup=warmup)
+        assert (chain.latent[0] != begun.unknowns.latent).any()

@@ -13,6 +13,7 @@ from scipy.special import digamma, polygamma
 
 from gplc.chains import advance, run_chain, start
 from gplc.models import MODELS, LatentVariance, Update
+from gplc.models.surrogate import surrogate_of
 from gplc.samplers import (
     Direct,
     EllipticalSlice,
@@ -25,9 +26,16 @@ from gplc.samplers import (
     Point,
     Slice,
     SliceSweep,
+    SurrogateHamiltonian,
     SymmetricProposal,
 )
-from gplc.samplers.protocol import GaussianTarget, GradientTarget, ScalarTarget, impossible
+from gplc.samplers.protocol import (
+    GaussianTarget,
+    GradientTarget,
+    ScalarTarget,
+    SurrogateTarget,
+    impossible,
+)
 
 REPLICATES, LARGEST_T = 32, 5.0
 
@@ -417,16 +425,100 @@ def test_hamiltonian_survives_cliffs_and_nowhere():
     assert escaped[-1] > 0.0
 
 
-@pytest.mark.parametrize("key", MODELS)
-def test_gradient_of_all_unknowns_together(key):
-    rng = np.random.default_rng(3)
-    model = MODELS[key](rng.standard_normal((7, 2)), rng.standard_normal(7))
-    point, target = model.parts["all"](model.state(model.sample_prior(rng)))
+def assert_gradient_is_that_of_the_density(point, target):
     assert target.evaluate(point.position).log_density == pytest.approx(point.log_density)
     exact = target.gradient(point)
     for k, step in enumerate(1e-5 * np.eye(exact.size)):
         ends = [target.evaluate(point.position + s * step).log_density for s in (1, -1)]
         assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(exact[k], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("key", MODELS)
+def test_gradient_of_all_unknowns_together(key):
+    rng = np.random.default_rng(3)
+    model = MODELS[key](rng.standard_normal((7, 2)), rng.standard_normal(7))
+    assert_gradient_is_that_of_the_density(
+        *model.parts["all"](model.state(model.sample_prior(rng)))
+    )
+
+
+@pytest.mark.parametrize("scale", ["log", "abs", "learned"])
+def test_gradient_on_surrogate_data(scale):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((7, 2)), rng.standard_normal(7)
+    model = LatentVariance(X, y, scale=scale, mean_z=0.3, jitter=0.05)
+    sites = np.stack([rng.exponential(2.0, 7), rng.standard_normal(7)])
+    _, target = model.parts["surrogate"](model.state(model.sample_prior(rng)))
+    assert_gradient_is_that_of_the_density(*target.given(sites))
+
+
+def test_surrogate_data_that_tell_the_truth_leave_a_standard_normal():
+    """If the sites are the likelihood, v is N(0, I) whatever C is: density by direct algebra."""
+    rng = np.random.default_rng(6)
+    precisions, means = rng.exponential(2.0, 5), rng.standard_normal(5)
+    root = rng.standard_normal((5, 5))
+    C = root @ root.T + 0.1 * np.eye(5)
+    lower = np.linalg.cholesky(C)
+    surrogate = surrogate_of(lower.T.copy(), np.stack([precisions, precisions * means]))
+    posterior = np.linalg.inv(np.linalg.inv(C) + np.diag(precisions))
+    u = np.array([surrogate.coloured(v) for v in [*np.eye(5), np.zeros(5)]])
+    z = u @ lower.T
+    columns = (z[:-1] - z[-1]).T
+    assert np.allclose(columns @ columns.T, posterior)
+    assert np.allclose(z[-1], posterior @ (precisions * means))
+    assert np.allclose(surrogate.whitened(u[2]), np.eye(5)[2])
+    sign, expected = np.linalg.slogdet(np.eye(5) + lower.T @ np.diag(precisions) @ lower)
+    assert sign == 1.0
+    assert surrogate.log_determinant == pytest.approx(0.5 * expected)
+
+
+def test_surrogate_data_are_learned_from_the_likelihood():
+    """z_i ~ N(0, 1), seen with precision F_i around m_i: F and F m are what warm-up finds."""
+    precisions, means = np.array([0.5, 4.0, 20.0]), np.array([-1.0, 2.0, 0.5])
+    now = {"z": np.zeros(3)}
+
+    def given(sites):
+        F, pulls = np.broadcast_to(sites, (2, 3))
+        root = (1.0 + F) ** -0.5
+
+        def evaluate(v):
+            z = root * (v + root * pulls)
+            density = -0.5 * float(z @ z + precisions @ (z - means) ** 2)
+            return Point(v, density, z)
+
+        def gradient(point):
+            z = point.payload
+            return root * (-z - precisions * (z - means))
+
+        return evaluate(now["z"] / root - root * pulls), GradientTarget(evaluate, gradient)
+
+    def evidence(point):
+        return np.stack([point.payload, -precisions * (point.payload - means), precisions])
+
+    rng, sampler, draws = np.random.default_rng(7), SurrogateHamiltonian(8), []
+    target = SurrogateTarget(given, evidence)
+    for iteration in range(1, 1201):
+        point, info = sampler.step(rng, Point(None, 0.0), target)
+        now["z"] = point.payload
+        if iteration <= 200:
+            sampler = sampler.tuned(info, iteration)
+        else:
+            draws.append(now["z"])
+    assert np.allclose(sampler.sites, np.stack([precisions, precisions * means]))
+    expected = precisions * means / (1.0 + precisions)
+    sd = (1.0 + precisions) ** -0.5
+    assert np.all(np.abs(np.mean(draws, axis=0) - expected) < 6.0 * sd / np.sqrt(300))
+
+
+def test_surrogate_hamiltonian_from_nowhere_learns_nothing():
+    nowhere = GradientTarget(lambda q: Point(q, -math.inf), lambda point: point.position)
+    target = SurrogateTarget(
+        lambda sites: (nowhere.evaluate(np.ones(2)), nowhere), lambda point: np.ones((3, 2))
+    )
+    sampler = SurrogateHamiltonian()
+    _, info = sampler.step(np.random.default_rng(1), Point(None, -math.inf), target)
+    assert info.evidence is None
+    assert sampler.tuned(info, 1).seen == 0
 
 
 def test_modified_metropolis_learns_its_step_and_how_often_to_take_it():

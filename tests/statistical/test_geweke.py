@@ -43,9 +43,15 @@ from gplc.samplers import (
     Pools,
     Slice,
     SliceSweep,
+    SurrogateHamiltonian,
     SymmetricProposal,
 )
-from gplc.samplers.protocol import GaussianTarget, GradientTarget, ScalarTarget
+from gplc.samplers.protocol import (
+    GaussianTarget,
+    GradientTarget,
+    ScalarTarget,
+    SurrogateTarget,
+)
 
 HEAVY = os.environ.get("GPLC_HEAVY") == "1"
 REPLICATES, ITERATIONS, DIRECT = (3000, 20, 20_000) if HEAVY else (400, 6, 2000)
@@ -133,6 +139,8 @@ SETTINGS = {
     "gplv-log-paper": Setting("gplv", "paper", {"repeats": 5}, {"scale": "log", "jitter": 0.05}),
     "gplv-log-default": Setting("gplv", "default", {}, {"scale": "log", "jitter": 0.05}),
     "gplv-abs-default": Setting("gplv", "default", {}, {"scale": "abs", "jitter": 0.05}),
+    "gplv-log-default-surrogate": Setting("gplv", "default", {}, {"scale": "log", "jitter": 0.05}),
+    "gplv-abs-default-surrogate": Setting("gplv", "default", {}, {"scale": "abs", "jitter": 0.05}),
     "gplv-log-elliptical": Setting(
         "gplv", "elliptical", {"repeats": 2}, {"scale": "log", "jitter": 0.05}
     ),
@@ -218,6 +226,8 @@ def test_scheme_keeps_the_joint_distribution(name, data, note, monkeypatch):
     updates = model.scheme(scheme, **settings)
     if name.endswith("windows"):
         updates = in_place_of(Pools, Pools(6, 1, zoom=0.15))(updates)
+    if name.endswith("surrogate"):
+        updates = on_surrogate_data(updates)
     p = p_values(model, updates, seed=2012)
     note("smallest p", min(p.values()))
     assert min(p.values()) > THRESHOLD, p
@@ -324,21 +334,38 @@ class HamiltonianAlwaysAccepts(Hamiltonian):
         return point, Info(1.0, self.leaps)
 
 
-def keep_determinant(model: Model) -> None:
-    """The density of (theta, u) taken to be that of (theta, z)."""
-    right = model.parts["all"]
+def with_another_density(density: Callable[[Point], float]) -> Callable[[Model], None]:
+    """Moves of theta and z together under a density that is not theirs."""
 
-    def open_part(state):
-        _, target = right(state)
+    def spoil(model):
+        right = model.parts["surrogate"]
 
-        def evaluate(position):
-            there = target.evaluate(position)
-            density = -np.inf if there.payload is None else there.payload.log_density
-            return there._replace(log_density=density)
+        def open_part(state):
+            here, target = right(state)
 
-        return evaluate(right(state)[0].position), GradientTarget(evaluate, target.gradient)
+            def given(sites):
+                point, whole = target.given(sites)
 
-    model.parts["all"] = open_part
+                def evaluate(position):
+                    there = whole.evaluate(position)
+                    possible = there.payload is not None
+                    return there._replace(log_density=density(there) if possible else -np.inf)
+
+                return evaluate(point.position), GradientTarget(evaluate, whole.gradient)
+
+            return here, SurrogateTarget(given, target.evidence)
+
+        model.parts["surrogate"] = open_part
+
+    return spoil
+
+
+def on_surrogate_data(scheme: Sequence[Update]) -> list[Update]:
+    """The update on surrogate data alone; any of them are right, also these."""
+    sites = np.array([[1.5, 10.0, 5.0, 0.0, 20.0], [5.0, -10.0, 0.0, 0.0, 15.0]])
+    sampler = SurrogateHamiltonian(6, step_size=0.25, sites=sites)
+    changed = in_place_of(SurrogateHamiltonian, sampler)(scheme)
+    return [update for update in changed if update.sampler is sampler]
 
 
 def drop_jacobian(model: Model) -> None:
@@ -486,11 +513,20 @@ MUTANTS = {
         nothing,
         ["log likelihood"],
     ),
-    "whitened density keeps the determinant": (
+    "density of v taken to be that of z": (
         "gplv-log-default",
         "strong",
         unchanged,
-        keep_determinant,
+        with_another_density(lambda there: there.payload.log_density),
+        ["signal_sd_z", "length_scale_z", "squares"],
+    ),
+    "surrogate data without their determinant": (
+        "gplv-log-default",
+        "weak",
+        on_surrogate_data,
+        with_another_density(
+            lambda there: there.log_density + there.payload.surrogate.log_determinant
+        ),
         ["signal_sd_z", "length_scale_z", "squares"],
     ),
     "Metropolis proposes lopsidedly": (

@@ -155,14 +155,27 @@ def likelihood_weights(pulls: Array, inverse: Array) -> Array:
 
 
 @njit(cache=True)
-def halved_triangle(a: Array, b: Array) -> Array:
-    """The lower triangle of a b', its diagonal halved."""
+def unit_and_products(a: Array, b: Array, c: Array, d: Array) -> Array:
+    """I + the lower triangle of a b' + c d', mirrored."""
+    n = a.size
+    result = np.empty((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            result[i, j] = a[i] * b[j] + c[i] * d[j]
+        result[i, i] += 1.0
+    _mirror(result)
+    return result
+
+
+@njit(cache=True)
+def halved_triangle(a: Array, b: Array, c: Array, d: Array, less: Array) -> Array:
+    """The upper triangle of a b' + c d' - less, its diagonal halved."""
     n = a.size
     result = np.zeros((n, n))
     for i in range(n):
-        for j in range(i):
-            result[i, j] = a[i] * b[j]
-        result[i, i] = 0.5 * a[i] * b[i]
+        for j in range(i, n):
+            result[i, j] = a[i] * b[j] + c[i] * d[j] - less[i, j]
+        result[i, i] *= 0.5
     return result
 
 

@@ -56,10 +56,11 @@ Part = Callable[[Any], tuple[Point, Any]]
 
 
 class Update(NamedTuple):
-    """One entry of a scheme: which part, and how."""
+    """One entry of a scheme: which part, how, and how much of warm-up goes by before it begins."""
 
     part: str
     sampler: Sampler
+    rest: int = 0
 
 
 class Conditioned(Protocol):
@@ -348,26 +349,28 @@ class Model(ABC):
         """The state after all of theta has changed."""
         return self.state(Unknowns(theta, state.unknowns.latent))
 
-    def _whole_part(self, state: Any) -> tuple[Point, GradientTarget]:
-        """All unknowns at once: theta, then the latent values as `_vector` has them."""
+    def _whole_part(self, state: Any, *coordinates: Any) -> tuple[Point, GradientTarget]:
+        """All unknowns at once: theta, then the latent values as `_vector` has them.
+
+        `coordinates` are for a model that has several ways to write its latent values.
+        """
         size = len(self.names)
 
         def evaluate(position: Array) -> Point:
             if not self.priors.allows(position[:size]):
                 self.ledger["beyond limits"] += 1
                 return Point(position, -np.inf, None)
-            moved, log_density = self._at_vector(position[:size], position[size:])
-            return Point(position, log_density, moved)
+            moved, density = self._at_vector(position[:size], position[size:], *coordinates)
+            return Point(position, density, moved)
 
         def gradient(point: Point) -> Array:
             return self._gradient_of_vector(point.payload)
 
-        position, log_density = self._vector(state)
-        return Point(position, log_density, state), GradientTarget(evaluate, gradient)
+        return Point(*self._vector(state, *coordinates)), GradientTarget(evaluate, gradient)
 
-    def _vector(self, state: Any) -> tuple[Array, float]:
-        """The unknowns as one vector, and their log density as such."""
-        return np.concatenate(state.unknowns), state.log_density
+    def _vector(self, state: Any) -> tuple[Array, float, State]:
+        """The unknowns as one vector, their log density as such, and their state."""
+        return np.concatenate(state.unknowns), state.log_density, state
 
     def _at_vector(self, theta: Array, latent: Array) -> tuple[State | None, float]:
         """The state at both pieces of such a vector, and its log density."""

@@ -42,8 +42,9 @@ RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 # Cases per block of the compiled sweep: a matter of speed only.
 BLOCK_SIZE = 16
 
-# A chain begins with w_i correlated so much with the rank of y_i among so many cases near it.
-START_CORRELATION, START_NEIGHBOURS = 0.8, 21
+# A chain begins with w_i correlated so much with the rank of y_i among so many cases near it, and
+# with the default scheme holds it for so many iterations, until the hyperparameters suit it.
+START_CORRELATION, START_NEIGHBOURS, START_HELD = 0.95, 21, 40
 
 # The rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: trapezoidal,
 # with so many nodes for each of 1, 2, ... latent covariates, up to so far out.
@@ -360,13 +361,16 @@ class LatentCovariate(Model):
         paper's sweep over single w_i.
         """
         functions = [part for part in self.parts if part.split("[")[0] == "function"]
-        return [
-            Update("hyperparameters", Hamiltonian(leaps, dense=True, conditional=True)),
-            *self._wide_moves(),
+        latent_updates = [
             *(Update(part, Pools(size, repeats)) for part in functions),
             *([] if len(functions) == self.n_covariates else [self._sweep(latent_width)]),
             *self._free_moves(),
             *([Update("fold", SymmetricProposal(folds))] if folds else []),
+        ]
+        return [
+            Update("hyperparameters", Hamiltonian(leaps, dense=True, conditional=True)),
+            *self._wide_moves(),
+            *(update._replace(rest=START_HELD) for update in latent_updates),
         ]
 
     def _free_moves(self) -> list[Update]:

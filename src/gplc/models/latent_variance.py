@@ -16,8 +16,7 @@ from gplc._linalg import (
     inverse,
     multiply_lower,
     solve,
-    transposed_multiply,
-    weights_through_factor,
+    with_whitened,
 )
 from gplc.kernels import Bound, Kernel, Touches
 from gplc.kernels.bound import Pieces
@@ -34,11 +33,19 @@ from gplc.models.base import (
     weights_of_gradient,
 )
 from gplc.models.standard import gaussian_conditional, usable
+from gplc.models.surrogate import Surrogate, surrogate_of
 from gplc.priors import DEFAULTS, LogNormal
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
-from gplc.samplers.hamiltonian import Hamiltonian
+from gplc.samplers.hamiltonian import SurrogateHamiltonian
 from gplc.samplers.metropolis import Metropolis
-from gplc.samplers.protocol import GaussianTarget, Info, Point, impossible
+from gplc.samplers.protocol import (
+    GaussianTarget,
+    GradientTarget,
+    Info,
+    Point,
+    SurrogateTarget,
+    impossible,
+)
 from gplc.samplers.sweeps import MetropolisSweep, SliceSweep
 
 Array = NDArray[np.float64]
@@ -117,7 +124,10 @@ LINKS: Mapping[str, Link] = {
 
 
 class VarianceState(NamedTuple):
-    """theta and z, with correlations and the factors of C_y and C_z."""
+    """theta and z, with correlations and the factors of C_y and C_z.
+
+    `surrogate` is there only while z moves in the coordinates it makes.
+    """
 
     theta: Array
     z: Array
@@ -126,6 +136,7 @@ class VarianceState(NamedTuple):
     y_factor: Factor | None
     z_factor: Factor | None
     log_density: float
+    surrogate: Surrogate | None = None
 
     @property
     def unknowns(self) -> Unknowns:
@@ -205,7 +216,7 @@ class LatentVariance(Model):
         return [self._y_bound, self._z_bound]
 
     def _latent_parts(self) -> dict[str, Part]:
-        parts: dict[str, Part] = {"z": self._latent_part}
+        parts: dict[str, Part] = {"z": self._latent_part, "surrogate": self._surrogate_part}
         if self.link.code is not None:
             parts["z sites"] = lambda state: (
                 Point(state.z, state.log_density, state),
@@ -278,7 +289,7 @@ class LatentVariance(Model):
     def _with_hyperparameter(
         self, state: VarianceState, index: int, theta: Array
     ) -> VarianceState:
-        _, z, y_correlation, z_correlation, y_factor, z_factor, _ = state
+        _, z, y_correlation, z_correlation, y_factor, z_factor, *_ = state
         of_z = index - self._split
         if index < self._split:
             if self._y_bound.touches(index) is not Touches.SCALE:
@@ -314,9 +325,9 @@ class LatentVariance(Model):
 
     def _settled(self, state: VarianceState) -> VarianceState:
         if not np.isnan(state.log_density):
-            return state
+            return state._replace(surrogate=None)
         z_factor = factor_of(usable(state.z_factor).upper, state.z - self.mean_z)
-        return self._state(*state[:-2], z_factor)
+        return self._state(*state[:5], z_factor)
 
     def gradient_at(self, state: VarianceState) -> Unknowns:
         """Gradient with respect to theta and z."""
@@ -342,44 +353,83 @@ class LatentVariance(Model):
         own = self._of_z(state.theta)
         return self._z_bound.gradient(own, state.z_correlation, None, weights)[0]
 
-    # All unknowns at once, with u in the place of z = m + L_z u: given theta, u ~ N(0, I), so
-    # that the hyperparameters of z are not tied to what z is now.
+    # All unknowns at once, with v in the place of z: nearly N(0, I) given theta and the data, so
+    # that neither theta_z nor z is tied to what the other is now (see `gplc.models.surrogate`).
 
-    def _vector(self, state: VarianceState) -> tuple[Array, float]:
-        if state.z_factor is None:
-            return np.concatenate(state.unknowns), -np.inf
-        u = state.z_factor.whitened
-        return np.concatenate([state.theta, u]), self._whitened_density(state)
+    def _surrogate_part(self, state: VarianceState) -> tuple[Point, SurrogateTarget]:
+        def given(sites: float | Array) -> tuple[Point, GradientTarget]:
+            return self._whole_part(state, np.broadcast_to(sites, (2, self.n)))
 
-    def _whitened_density(self, state: VarianceState) -> float:
-        """Log p(theta, u, y): that of z without the determinant of L_z."""
+        return Point(state.unknowns, state.log_density, state), SurrogateTarget(
+            given, lambda point: self._evidence(point.payload)
+        )
+
+    def _evidence(self, state: VarianceState) -> Array:
+        """The centred z, and what y says of it: gradient and information of the likelihood.
+
+        With V' the derivative of the variance of the noise by z_i, the information about z_i is
+        (V' (C_y^-1)_ii)^2 / 2.
+        """
+        factor = usable(state.y_factor)
+        on_diagonal = np.diagonal(weights_of_gradient(factor))
+        slope = self.link.derivative(state.z, state.theta[self._end :])
+        precision = solve(factor) ** 2 - 2.0 * on_diagonal
+        return np.stack(
+            [state.z - self.mean_z, on_diagonal * slope, 0.5 * (slope * precision) ** 2]
+        )
+
+    def _vector(
+        self, state: VarianceState, sites: Array | None = None
+    ) -> tuple[Array, float, VarianceState]:
+        z_factor = state.z_factor
+        surrogate = None if z_factor is None else self._surrogate(z_factor.upper, sites)
+        if z_factor is None or surrogate is None:
+            return np.concatenate(state.unknowns), -np.inf, state
+        v = surrogate.whitened(z_factor.whitened)
+        state = state._replace(surrogate=surrogate)
+        return np.concatenate([state.theta, v]), self._surrogate_density(state), state
+
+    def _surrogate(self, upper: Array, sites: Array | None) -> Surrogate | None:
+        self.ledger["chol(I + L_z' F L_z)"] += 1
+        return surrogate_of(upper, np.zeros((2, self.n)) if sites is None else sites)
+
+    def _surrogate_density(self, state: VarianceState) -> float:
+        """Log p(theta, v, y)."""
         if impossible(state.log_density):
             return -np.inf
         u = usable(state.z_factor).whitened
-        of_u = -0.5 * (float(u @ u) + u.size * LOG_2PI)
-        return usable(state.y_factor).log_density + of_u + self.priors.log_density(state.theta)
+        of_v = -0.5 * (float(u @ u) + u.size * LOG_2PI) - usable(state.surrogate).log_determinant
+        return usable(state.y_factor).log_density + of_v + self.priors.log_density(state.theta)
 
-    def _at_vector(self, theta: Array, latent: Array) -> tuple[VarianceState | None, float]:
+    def _at_vector(
+        self, theta: Array, latent: Array, sites: Array | None = None
+    ) -> tuple[VarianceState | None, float]:
         z_correlation = self._z_correlation(theta)
-        z_factor = self._factorise(
-            self._z_covariance(theta, z_correlation), latent, "C_z", whitened=True
-        )
-        if z_factor is None:
+        covariance = self._z_covariance(theta, z_correlation)
+        # u is not known before L is.
+        z_factor = self._factorise(covariance, np.zeros(self.n), "C_z", whitened=True)
+        surrogate = None if z_factor is None else self._surrogate(z_factor.upper, sites)
+        if z_factor is None or surrogate is None:
             return None, -np.inf
-        z = self.mean_z + multiply_lower(z_factor, latent)
+        u = surrogate.coloured(latent)
+        z = self.mean_z + multiply_lower(z_factor, u)
         y_correlation = self._y_correlation(theta)
-        y_factor = self._y_factor(theta, z, y_correlation)
-        state = self._state(theta, z, y_correlation, z_correlation, y_factor, z_factor)
-        return state, self._whitened_density(state)
+        state = self._state(
+            theta,
+            z,
+            y_correlation,
+            z_correlation,
+            self._y_factor(theta, z, y_correlation),
+            with_whitened(z_factor.upper, u),
+        )._replace(surrogate=surrogate)
+        return state, self._surrogate_density(state)
 
     def _gradient_of_vector(self, state: VarianceState) -> Array:
         by_y, by_weights, by_z = self._likelihood_gradient(state)
-        z_factor = usable(state.z_factor)
-        by_u = transposed_multiply(z_factor, by_z)
-        weights = weights_through_factor(z_factor, by_u)
+        by_v, weights = usable(state.surrogate).gradient(usable(state.z_factor), by_z)
         by_theta = np.concatenate([by_y, self._z_gradient(state, weights), by_weights])
         by_theta += self.priors.gradient(state.theta)
-        return np.concatenate([by_theta, by_u - z_factor.whitened])
+        return np.concatenate([by_theta, by_v])
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """Z ~ N(m, C_z)."""
@@ -441,9 +491,9 @@ class LatentVariance(Model):
         self._check_sites("slice")
         return [*self._by_hyperparameters(), Update("z sites", SliceSweep(width))]
 
-    def default_scheme(self, leaps: int = 20) -> list[Update]:
-        """Hamiltonian Monte Carlo of all hyperparameters together with u = L_z^-1 (z - m)."""
-        return [Update("all", Hamiltonian(leaps)), *self._wide_moves()]
+    def default_scheme(self, leaps: int = 10) -> list[Update]:
+        """Hamiltonian Monte Carlo of all hyperparameters together with z, on surrogate data."""
+        return [Update("surrogate", SurrogateHamiltonian(leaps)), *self._wide_moves()]
 
     schemes = {  # noqa: RUF012
         "default": default_scheme,

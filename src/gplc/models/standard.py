@@ -1,6 +1,6 @@
 """STD: a Gaussian process with Gaussian noise of constant variance."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.slice import Slice
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 class StandardState(NamedTuple):
@@ -155,7 +156,7 @@ class ConditionedStandard:
         return np.full(X.shape[0], self._noise_variance)
 
 
-def usable(factor: Factor | None) -> Factor:
+def usable(factor: T | None) -> T:
     """The factor, or an error that says what to do if there is none."""
     if factor is None:
         raise ValueError(

@@ -13,7 +13,7 @@ sampler passes it on unseen). See `gplc.samplers.protocol`.
 """
 
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
-from gplc.samplers.hamiltonian import Hamiltonian
+from gplc.samplers.hamiltonian import Hamiltonian, SurrogateHamiltonian
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Info, Point, Sampler
@@ -34,5 +34,6 @@ __all__ = [
     "Sampler",
     "Slice",
     "SliceSweep",
+    "SurrogateHamiltonian",
     "SymmetricProposal",
 ]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,13 +148,13 @@ class Hamiltonian:
             return (lambda momentum: stride * momentum), (lambda gradient: stride * gradient)
         return (lambda momentum: stride @ momentum), (lambda gradient: gradient @ stride)
 
-    def tuned(self, info: Info, iteration: int) -> "Hamiltonian":
+    def tuned(self, info: Info, iteration: int) -> Self:
         """With a step size nearer to the wanted rate and, after a window, with new scales."""
         since = self.since + 1
         step = float(adapted_step(self.step_size, info.acceptance, self.wanted, since))
         return replace(self, step_size=step, since=since)._with_draw(info.shown)
 
-    def _with_draw(self, shown: Array | None) -> "Hamiltonian":
+    def _with_draw(self, shown: Array | None) -> Self:
         if shown is None:
             return self
         position, gradient = np.clip(shown, -LARGEST, LARGEST)
@@ -191,3 +192,69 @@ class Hamiltonian:
         units = np.sqrt(np.diagonal(curvature))
         correlation = curvature / units / units[:, None] + ROUNDING * unit
         return np.asarray(np.linalg.inv(np.linalg.cholesky(correlation)).T / units[:, None])
+
+
+@dataclass(frozen=True)
+class SurrogateHamiltonian(Hamiltonian):
+    """Hamiltonian Monte Carlo in coordinates that allow for what the data say of a latent vector.
+
+    A vector z with a Gaussian prior whose parameters move too is best written as
+    z = mu(theta) + A(theta) v, where N(mu, A A') is its distribution given theta and surrogate
+    data: one Gaussian observation of every z_i, with a precision of its own. If these tell of z
+    what the true data do, v is nearly N(0, I) whatever theta is, and both move freely. (Murray and
+    Adams 2010 have the idea, with surrogate data that are drawn anew each time.) Any surrogate
+    data are right; warm-up learns good ones, at the end of each window, from the gradient g and
+    the information F of the log likelihood: precisions E(F), and precisions times means
+    E(F) E(z) + E(g). It begins with none, when z = L v.
+
+    Parameters
+    ----------
+    leaps, wanted, ..., slopes
+        As in `Hamiltonian`.
+    sites : float or (2, n) array
+        Precisions, and precisions times means, of the surrogate data; zero for none.
+    evidence : float or (3, n) array
+        What warm-up keeps in mind of them: sums of z, g and F over the present window.
+
+    Examples
+    --------
+    One observation of z ~ N(0, 1) with precision 3 and mean 1: given that surrogate, v is N(0, 1).
+
+    >>> import numpy as np
+    >>> def given(sites):
+    ...     precision, pull = sites[:, 0]
+    ...     root = (1.0 + precision) ** -0.5
+    ...     def evaluate(v):
+    ...         z = root * (v + root * pull)
+    ...         return Point(v, float(-0.5 * (z**2 + 3.0 * (z - 1.0) ** 2)[0]))
+    ...     return evaluate(np.zeros(1)), GradientTarget(evaluate, lambda point: -point.position)
+    >>> from gplc.samplers.protocol import SurrogateTarget
+    >>> target = SurrogateTarget(given, lambda point: np.zeros((3, 1)))
+    >>> sampler = SurrogateHamiltonian(leaps=8, sites=np.array([[3.0], [3.0]]))
+    >>> point, info = sampler.step(np.random.default_rng(5), Point(None, 0.0), target)
+    >>> bool(info.acceptance > 0.99)
+    True
+    """
+
+    sites: float | Array = 0.0
+    evidence: float | Array = 0.0
+
+    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+        """One trajectory in the coordinates that a `SurrogateTarget` has for these `sites`."""
+        end, info = super().step(rng, *target.given(self.sites))
+        if impossible(end.log_density):
+            return end, info
+        return end, info._replace(evidence=target.evidence(end))
+
+    def tuned(self, info: Info, iteration: int) -> Self:
+        """As `Hamiltonian`; after a window with new surrogate data as well."""
+        learned = super().tuned(info, iteration)
+        if info.shown is None or info.evidence is None:
+            return learned
+        evidence = self.evidence + np.clip(info.evidence, -LARGEST, LARGEST)
+        if learned.seen > 0:
+            return replace(learned, evidence=evidence)
+        z, gradient, information = evidence / self.window
+        return replace(
+            learned, sites=np.stack([information, information * z + gradient]), evidence=0.0
+        )

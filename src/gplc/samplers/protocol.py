@@ -31,6 +31,7 @@ class Info(NamedTuple):
     n_out: int = 0  # steps out of a slice interval
     n_in: int = 0  # times it shrank
     shown: Array | None = None  # where the step ended and the gradient there, to learn from
+    evidence: Array | None = None  # what a `SurrogateTarget` has to say about where it ended
 
 
 class ScalarTarget(NamedTuple):
@@ -57,6 +58,19 @@ class GradientTarget(NamedTuple):
 
     evaluate: Callable[[Array], Point]
     gradient: Callable[[Point], Array]
+
+
+class SurrogateTarget(NamedTuple):
+    """A density of parameters and of a vector with a Gaussian prior, in coordinates to choose.
+
+    `given(sites)` is the point where the chain is, and the target, in coordinates in which the
+    vector is N(0, I) if its likelihood is a product of Gaussian ones: `sites` (2, n) has their
+    precisions, and precisions times means. `evidence(point)` (3, n) is the vector at a possible
+    point, and the gradient and the information of its likelihood there, from which to learn them.
+    """
+
+    given: Callable[[float | Array], tuple[Point, GradientTarget]]
+    evidence: Callable[[Point], Array]
 
 
 class Sampler(Protocol):
