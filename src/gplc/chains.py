@@ -176,7 +176,7 @@ def advance(model: Model, position: Position, iterations: int, tune: bool) -> Ch
                     continue
                 state, info = model.step(rng, state, update)
                 _enter(events, key, info)
-                accepted[key] += float(np.mean(info.acceptance))
+                accepted[key] += _share(info.acceptance)
                 if tune:
                     sampler = update.sampler.tuned(info, number - update.rest)
                     scheme[place] = update._replace(sampler=sampler)
@@ -197,6 +197,11 @@ def advance(model: Model, position: Position, iterations: int, tune: bool) -> Ch
         ),
         model.names,
     )
+
+
+def _share(acceptance: float | Array) -> float:
+    # NumPy's mean of one number takes longer than some updates.
+    return acceptance if isinstance(acceptance, float) else float(np.mean(acceptance))
 
 
 def _enter(events: Counter[str], key: str, info: Info) -> None:
