@@ -36,7 +36,7 @@ from gplc.models.standard import gaussian_conditional, usable
 from gplc.models.surrogate import Surrogate, surrogate_of
 from gplc.priors import DEFAULTS, LogNormal
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
-from gplc.samplers.hamiltonian import SurrogateHamiltonian
+from gplc.samplers.hamiltonian import Hamiltonian, SurrogateHamiltonian
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.protocol import (
     GaussianTarget,
@@ -492,8 +492,15 @@ class LatentVariance(Model):
         return [*self._by_hyperparameters(), Update("z sites", SliceSweep(width))]
 
     def default_scheme(self, leaps: int = 10) -> list[Update]:
-        """Hamiltonian Monte Carlo of all hyperparameters together with z, on surrogate data."""
-        return [Update("surrogate", SurrogateHamiltonian(leaps)), *self._wide_moves()]
+        """Hamiltonian Monte Carlo of all hyperparameters together with z, on surrogate data.
+
+        With a learned link z = m + L_z u, without surrogate data and with twice as many leaps:
+        what z has to be depends on the weights of the link, and surrogate data would hold both.
+        """
+        together = Update("surrogate", SurrogateHamiltonian(leaps))
+        if self.link.n_weights:
+            together = Update("all", Hamiltonian(2 * leaps))
+        return [together, *self._wide_moves()]
 
     schemes = {  # noqa: RUF012
         "default": default_scheme,

@@ -19,6 +19,7 @@ from scipy.linalg import blas, lapack
 
 from gplc._compiled import covariance
 from gplc._linalg import Factor, transposed_multiply, weights_through_factor
+from gplc.models.base import add_to_diagonal
 
 Array = NDArray[np.float64]
 
@@ -80,8 +81,7 @@ def surrogate_of(upper: Array, sites: Array) -> Surrogate | None:
     precisions, pulls = sites
     scaled = upper * np.sqrt(precisions)
     matrix, _ = lapack.dlauum(scaled.T, lower=1, overwrite_c=1)
-    np.einsum("ii->i", matrix)[:] += 1.0
-    lower, status = lapack.dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+    lower, status = lapack.dpotrf(add_to_diagonal(matrix, 1.0), lower=1, clean=0, overwrite_a=1)
     if status != 0:
         return None
     shift, _ = lapack.dtrtrs(lower, blas.dtrmv(upper.T, pulls, lower=1, trans=1), lower=1)
