@@ -505,6 +505,7 @@ def test_surrogate_data_are_learned_from_the_likelihood():
         else:
             draws.append(now["z"])
     assert np.allclose(sampler.sites, np.stack([precisions, precisions * means]))
+    assert (sampler.scales == 1.0).all()
     expected = precisions * means / (1.0 + precisions)
     sd = (1.0 + precisions) ** -0.5
     assert np.all(np.abs(np.mean(draws, axis=0) - expected) < 6.0 * sd / np.sqrt(300))
@@ -519,6 +520,8 @@ def test_surrogate_hamiltonian_from_nowhere_learns_nothing():
     _, info = sampler.step(np.random.default_rng(1), Point(None, -math.inf), target)
     assert info.evidence is None
     assert sampler.tuned(info, 1).seen == 0
+    with pytest.raises(ValueError, match="leave dense and conditional False"):
+        SurrogateHamiltonian(dense=True)
 
 
 def test_modified_metropolis_learns_its_step_and_how_often_to_take_it():

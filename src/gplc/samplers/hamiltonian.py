@@ -26,6 +26,8 @@ ROUNDING, LARGEST = 1e-8, 1e100
 # So many trajectories are made with steps so much shorter: a chain that has come to where the
 # density is more sharply curved than elsewhere would reject all others for a long time.
 CAREFUL_SHARE, CAREFUL_STEP = 0.1, 0.25
+# A step size for n independent N(0, 1) is this times n^(-1/4), to be careful.
+NORMAL_STEP = 1.0
 # Trajectories whose energy has grown by more than this will not come back.
 DIVERGED = 1000.0
 
@@ -205,12 +207,12 @@ class SurrogateHamiltonian(Hamiltonian):
     Adams 2010 have the idea, with surrogate data that are drawn anew each time.) Any surrogate
     data are right; warm-up learns good ones, at the end of each window, from the gradient g and
     the information F of the log likelihood: precisions E(F), and precisions times means
-    E(F) E(z) + E(g). It begins with none, when z = L v.
+    E(F) E(z) + E(g). The metric is diagonal, and 1 for v. It begins with none, when z = L v.
 
     Parameters
     ----------
     leaps, wanted, ..., slopes
-        As in `Hamiltonian`.
+        As in `Hamiltonian`; neither `dense` nor `conditional`.
     sites : float or (2, n) array
         Precisions, and precisions times means, of the surrogate data; zero for none.
     evidence : float or (3, n) array
@@ -239,6 +241,14 @@ class SurrogateHamiltonian(Hamiltonian):
     sites: float | Array = 0.0
     evidence: float | Array = 0.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.dense or self.conditional:
+            raise ValueError(
+                "SurrogateHamiltonian learns a diagonal metric; leave dense and conditional "
+                f"False, got {self.dense!r} and {self.conditional!r}"
+            )
+
     def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
         """One trajectory in the coordinates that a `SurrogateTarget` has for these `sites`."""
         end, info = super().step(rng, *target.given(self.sites))
@@ -255,6 +265,16 @@ class SurrogateHamiltonian(Hamiltonian):
         if learned.seen > 0:
             return replace(learned, evidence=evidence)
         z, gradient, information = evidence / self.window
+        # What has been learned about the vector's scales is of its coordinates so far; in the new
+        # ones they should be 1.
+        others = np.asarray(learned.scales)[: -z.size]
+        step = learned.step_size
+        if np.ndim(self.sites) == 0:  # the first ones: the step size is of other coordinates, too
+            step = max(step, NORMAL_STEP * z.size**-0.25)
         return replace(
-            learned, sites=np.stack([information, information * z + gradient]), evidence=0.0
+            learned,
+            step_size=step,
+            scales=np.concatenate([others, np.ones(z.size)]),
+            sites=np.stack([information, information * z + gradient]),
+            evidence=0.0,
         )
