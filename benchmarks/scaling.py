@@ -51,7 +51,7 @@ Array = NDArray[np.float64]
 SIZES = (50, 100, 200, 400, 800, 1600)
 LARGE = 200  # from here on costs of n^3 outweigh those of calls
 ROUNDS = 10  # that a budget is used up in
-ENOUGH = (200, 25.0)  # draws, and effective ones, for the latter to be believed
+ENOUGH = (100, 25.0)  # draws, and effective ones, for the latter to be believed
 SMALL_N = 20  # whose chain loads the code before memory is measured
 SEED = 1
 # What has an exponent: column of a row, words

@@ -188,7 +188,7 @@ def test_states_it_cannot_draw_at_are_left_alone():
         after, info = model.step(rng, start, update)
         assert after is start
         assert info.acceptance == 0.0
-    assert model.ledger["function not drawn"] == 6
+    assert model.ledger["function not drawn"] == 3 * Pools().repeats
 
 
 def test_update_moves_sigma_and_w_and_keeps_the_rest():

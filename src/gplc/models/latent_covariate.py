@@ -351,7 +351,7 @@ class LatentCovariate(Model):
         self,
         leaps: int = 3,
         size: int = 64,
-        repeats: int = 2,
+        repeats: int = 4,
         folds: int = 1,
         latent_width: float = 4.0,
     ) -> list[Update]:

@@ -39,14 +39,14 @@ class Pools:
     """
 
     size: int = 64
-    repeats: int = 2
+    repeats: int = 4
     wanted: float = 0.9
     zoom: float = 1.0
     width: float = 0.5
 
     def __post_init__(self) -> None:
         _check.integer("size", self.size, at_least=2, advice="64 is a good start")
-        _check.integer("repeats", self.repeats, at_least=1, advice="2 is a good start")
+        _check.integer("repeats", self.repeats, at_least=1, advice="4 is a good start")
         _check.number("zoom", self.zoom, above=0.0, advice="1 spans the whole range")
         _check.number("width", self.width, above=0.0, advice="start at 0.5")
         if not 0.0 < self.wanted < 1.0:
