@@ -36,7 +36,8 @@ from gplc.chains import run_chain
 from gplc.datasets import make_paper
 from gplc.models import LatentCovariate
 from gplc.models.base import Unknowns, Update
-from gplc.models.latent_covariate import BLOCK_SIZE, CovariateState
+from gplc.models.latent_covariate.model import CovariateState
+from gplc.models.latent_covariate.sweep import BLOCK_SIZE
 from gplc.samplers.sweeps import SliceSweep
 
 Array = NDArray[np.float64]

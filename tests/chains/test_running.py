@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import gplc
 from gplc.chains import advance, run_chain, run_chains, start
 from gplc.models import LatentCovariate, LatentVariance, Standard
-from gplc.models.latent_covariate import START_HELD
+from gplc.models.latent_covariate.model import START_HELD
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from gplc._compiled.triangular import PANEL, drop_leading, solve_lower, solve_lo
 from gplc._linalg import inverse, solve
 from gplc.kernels import SquaredExponential
 from gplc.models import LatentCovariate, LatentVariance, Unknowns
-from gplc.models import latent_covariate as covariate_module
 from gplc.models import latent_variance as variance_module
+from gplc.models.latent_covariate import sweep as covariate_module
 from gplc.samplers import SliceSweep
 
 SIZES = [1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 47, 48, 49, 60]

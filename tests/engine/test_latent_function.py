@@ -9,7 +9,7 @@ from gplc._compiled import pools
 from gplc._linalg import pivoted_root, thin_root
 from gplc.kernels import Linear, Matern32, Matern52, Periodic, Sign, SquaredExponential
 from gplc.models import LatentCovariate, Update
-from gplc.models.latent_function import Drawable, LatentFunction, Term
+from gplc.models.latent_covariate.function import Drawable, LatentFunction, Term
 from gplc.samplers import Pools
 from gplc.samplers.protocol import Point
 

@@ -32,7 +32,7 @@ from gplc.models import (
     Update,
     latent_covariate,
 )
-from gplc.models.latent_function import LatentFunction
+from gplc.models.latent_covariate.function import LatentFunction
 from gplc.samplers import (
     EllipticalSlice,
     Hamiltonian,

@@ -112,7 +112,13 @@ class Model(ABC):
         influences nothing.
     """
 
-    key: ClassVar[str]
+    # What others need to know of a model: nobody else keeps a list of models.
+    key: ClassVar[str]  # in MODELS, on the command line
+    title: ClassVar[str]  # in tables and pictures
+    noise_summary: ClassVar[str]  # what it says of the noise, in a few words
+    noise_varies: ClassVar[bool]  # with the inputs
+    noise_is_gaussian: ClassVar[bool]
+    latent_name: ClassVar[str] = ""  # of its latent values, among the draws; empty if it has none
     schemes: ClassVar[Mapping[str, Callable[..., list[Update]]]]
 
     def __init_subclass__(cls) -> None:
@@ -199,6 +205,14 @@ class Model(ABC):
     @abstractmethod
     def condition(self, unknowns: Unknowns) -> Conditioned:
         """Fix the unknowns at one draw, for prediction."""
+
+    @staticmethod
+    def judged(latent: Array) -> dict[str, Array]:
+        """What convergence is judged on of latent values (..., n_latent): arrays (...) by name.
+
+        Only what does not depend on how they are labelled: never single values.
+        """
+        return {}
 
     # What follows from it.
 

@@ -182,6 +182,11 @@ class LatentVariance(Model):
     """
 
     key = "gplv"
+    title = "GPLV"
+    noise_summary = "Gaussian noise whose SD depends on the inputs"
+    noise_varies = True
+    noise_is_gaussian = True
+    latent_name = "z"
 
     def __init__(
         self,
@@ -228,6 +233,11 @@ class LatentVariance(Model):
     def n_latent(self) -> int:
         """One z per case."""
         return self.n
+
+    @staticmethod
+    def judged(latent: Array) -> dict[str, Array]:
+        """Sums of z and of its squares."""
+        return {"sum z": np.sum(latent, axis=-1), "sum z^2": np.sum(latent**2, axis=-1)}
 
     def _of_y(self, theta: Array) -> Array:
         return theta[: self._split]

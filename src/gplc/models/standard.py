@@ -56,6 +56,10 @@ class Standard(Model):
     """
 
     key = "std"
+    title = "STD"
+    noise_summary = "Gaussian noise, the same everywhere"
+    noise_varies = False
+    noise_is_gaussian = True
 
     @property
     def n_latent(self) -> int:

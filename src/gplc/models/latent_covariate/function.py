@@ -29,7 +29,7 @@ from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
 from gplc.samplers.slice import Slice
 
 if TYPE_CHECKING:
-    from gplc.models.latent_covariate import CovariateState, LatentCovariate
+    from gplc.models.latent_covariate.model import CovariateState, LatentCovariate
 
 Array = NDArray[np.float64]
 

@@ -10,11 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from gplc import _check
-from gplc._compiled import covariate_sweep
-from gplc._compiled.triangular import drop_leading, solve_lower_rows
-from gplc._linalg import LOG_2PI, Factor, solve, with_whitened
+from gplc._linalg import LOG_2PI, Factor
 from gplc.kernels import Bound, Kernel, SquaredExponential, Touches
-from gplc.kernels.bound import Pieces, Program
+from gplc.kernels.bound import Pieces
 from gplc.means import Mean
 from gplc.models.base import (
     Model,
@@ -25,12 +23,20 @@ from gplc.models.base import (
     priors_of,
     weights_of_gradient,
 )
-from gplc.models.latent_function import LatentFunction
-from gplc.models.standard import gaussian_conditional, usable
+from gplc.models.latent_covariate.function import LatentFunction
+from gplc.models.latent_covariate.moves import (
+    LatentExchange,
+    LatentFold,
+    LatentReflection,
+    LatentShift,
+)
+from gplc.models.latent_covariate.prediction import ConditionedCovariate, ConditionedPlain
+from gplc.models.latent_covariate.sweep import CovariateSweep
+from gplc.models.standard import usable
 from gplc.priors import DEFAULTS, LogNormal
 from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.pools import Pools
-from gplc.samplers.protocol import Info, Point, Sampler, ScalarTarget
+from gplc.samplers.protocol import Point, Sampler, ScalarTarget
 from gplc.samplers.slice import Slice
 from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
 
@@ -39,16 +45,9 @@ Array = NDArray[np.float64]
 # Noise variance that is tried for prediction if C cannot be factored, in units of K(x, x).
 RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 
-# Cases per block of the compiled sweep: a matter of speed only.
-BLOCK_SIZE = 16
-
 # A chain begins with w_i correlated so much with the rank of y_i among so many cases near it, and
 # with the default scheme holds it for so many iterations, until the hyperparameters suit it.
 START_CORRELATION, START_NEIGHBOURS, START_HELD = 0.95, 21, 40
-
-# The rule by which g(x, w) is averaged over w ~ N(0, 1) where no formula is at hand: trapezoidal,
-# with so many nodes for each of 1, 2, ... latent covariates, up to so far out.
-RULE_NODES, RULE_END = (120, 22, 10), (7.5, 5.0, 4.0)
 
 
 class CovariateState(NamedTuple):
@@ -104,6 +103,11 @@ class LatentCovariate(Model):
     """
 
     key = "gplc"
+    title = "GPLC"
+    noise_summary = "noise whose size and shape depend on the inputs"
+    noise_varies = True
+    noise_is_gaussian = False
+    latent_name = "w"
 
     def __init__(
         self,
@@ -125,6 +129,11 @@ class LatentCovariate(Model):
     def n_latent(self) -> int:
         """One w per case, or several."""
         return self.n * self.n_covariates
+
+    @staticmethod
+    def judged(latent: Array) -> dict[str, Array]:
+        """The sum of squares: the model is the same under w -> -w."""
+        return {"sum w^2": np.sum(latent**2, axis=-1)}
 
     @property
     def node_size(self) -> int:
@@ -316,7 +325,7 @@ class LatentCovariate(Model):
 
         return Point(0.0, state.log_density, state), ScalarTarget(evaluate)
 
-    def condition(self, unknowns: Unknowns) -> "ConditionedCovariate":
+    def condition(self, unknowns: Unknowns) -> ConditionedCovariate:
         """Fix theta and w, for prediction.
 
         Where responses have hardly any noise, chains live at the edge of what can be factored,
@@ -391,217 +400,6 @@ class LatentCovariate(Model):
     schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
 
 
-class CovariateSweep:
-    """The latent covariates of a state, offering a sweep over single ones."""
-
-    def __init__(self, model: LatentCovariate, state: CovariateState) -> None:
-        self._model = model
-        self._state = state
-
-    def slice_sweep(
-        self, rng: np.random.Generator, width: float, max_steps: int, max_shrinks: int
-    ) -> tuple[Point, Info]:
-        """One slice-sampling update of every w_i; O(n^3) for all, without a factorisation."""
-        model, state = self._model, self._state
-        if state.factor is None:
-            # Without a factor there is nothing to sweep over; a hyperparameter has to move first.
-            return Point(state.w, state.log_density, state), Info(0.0, 0, n_impossible=1)
-        theta, w = state.theta, state.w.copy()
-        upper, whitened = state.factor.upper.copy(), state.factor.whitened.copy()
-        counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
-        correlation, own = state.correlation, theta[: model._size]
-        for column, values in enumerate(model.columns(w)):
-            program = model._bound.program(own, correlation, model.columns(w), column)
-            if program is None:
-                sampler = Slice(width, max_steps, max_shrinks)
-                plain_sweep(rng, model, theta, w, column, upper, whitened, sampler, counts)
-            else:
-                self._compiled(
-                    rng, values, program, upper, whitened, (width, max_steps, max_shrinks), counts
-                )
-            del program  # it is as large as what follows
-            correlation = model._moved(theta, w, correlation)
-        model.ledger["sweep of chol(C)"] += model.n_covariates
-        model.ledger["conditional variance mended"] += int(counts[covariate_sweep.CLAMPED])
-        factor = with_whitened(upper, whitened)
-        density = -np.inf if factor is None else model._log_density(theta, w, factor)
-        moved = CovariateState(theta, w, correlation, factor, density)
-        info = Info(
-            float(np.mean(w != state.w)),
-            int(counts[covariate_sweep.EVALUATIONS]),
-            int(counts[covariate_sweep.IMPOSSIBLE]),
-            int(counts[covariate_sweep.EXHAUSTED]),
-        )
-        return Point(w, density, moved), info
-
-    def _compiled(
-        self,
-        rng: np.random.Generator,
-        w: Array,
-        program: Program,
-        upper: Array,
-        whitened: Array,
-        limits: tuple[float, int, int],
-        counts: NDArray[np.int64],
-    ) -> None:
-        model = self._model
-        covariate_sweep.slice_sweep(
-            rng,
-            w,
-            model.y,
-            *program,
-            model.noise_variance(self._state.theta),
-            upper,
-            whitened,
-            *limits,
-            BLOCK_SIZE,
-            counts,
-        )
-
-
-def plain_sweep(
-    rng: np.random.Generator,
-    model: LatentCovariate,
-    theta: Array,
-    w: Array,
-    column: int,
-    upper: Array,
-    whitened: Array,
-    sampler: Slice,
-    counts: NDArray[np.int64],
-) -> None:
-    """The compiled sweep over one latent covariate, for kernels it does not know, in place.
-
-    The same algorithm with one case at a time, and with covariances from the kernel itself: exact,
-    O(n^3), and slower by what Python costs. See `_compiled.covariate_sweep`.
-    """
-    n, noise = model.n, model.noise_variance(theta)
-    size = n - 1
-    own, kernel, placed = theta[: model._size], model._bound.kernel, model._bound.places
-    inputs = np.hstack([model.X, model.columns(w).T])
-    place = model.X.shape[1] + column
-    rows = np.empty((4, n))
-    for case in range(n):
-        drop_leading(upper, whitened, 1, rows)
-        order = np.r_[case + 1 : n, 0:case]
-        others = inputs[order]
-
-        def evaluate(value: float, case: int = case, others: Array = others) -> Point:
-            here = inputs[case : case + 1].copy()
-            here[0, place] = value
-            row = kernel.matrix_at(placed, own, here, np.vstack([others, here]))
-            solved, variance = np.ascontiguousarray(row[:, :size]), float(row[0, size]) + noise
-            solve_lower_rows(upper, size, solved)
-            gap = model.y[case] - float(solved[0] @ whitened[:size])
-            variance -= float(solved[0] @ solved[0])
-            variance = covariate_sweep._mended(variance, noise, counts)
-            density = covariate_sweep._log_density(value, gap, variance)
-            return Point(value, density, (solved[0], gap, variance))
-
-        before = evaluate(float(inputs[case, place]))
-        point, info = sampler.step(rng, before, ScalarTarget(evaluate))
-        counts[covariate_sweep.EVALUATIONS] += info.n_evaluations
-        counts[covariate_sweep.IMPOSSIBLE] += info.n_impossible
-        counts[covariate_sweep.EXHAUSTED] += info.n_exhausted
-        inputs[case, place] = point.position
-        solved, gap, variance = point.payload
-        upper[:size, size] = solved
-        upper[size, size] = math.sqrt(variance)
-        whitened[size] = gap / upper[size, size]
-    model.columns(w)[column] = inputs[:, place]
-
-
-class LatentShift:
-    """A shift of all w: given the rest, N(-mean(w), 1/n), because K sees differences only."""
-
-    def __init__(self, model: LatentCovariate, state: CovariateState, column: int) -> None:
-        self._model = model
-        self._state = state
-        self._column = column
-
-    def draw(self, rng: np.random.Generator) -> Point:
-        """The state with w shifted."""
-        state, model = self._state, self._model
-        w = state.w.copy()
-        own = model.columns(w)[self._column]
-        own += rng.standard_normal() / math.sqrt(model.n) - own.mean()
-        density = (
-            -np.inf if state.factor is None else model._log_density(state.theta, w, state.factor)
-        )
-        return Point(0.0, density, state._replace(w=w, log_density=density))
-
-
-class LatentReflection:
-    """w or -w, each with probability one half."""
-
-    def __init__(self, model: LatentCovariate, state: CovariateState, column: int) -> None:
-        self._model = model
-        self._state = state
-        self._column = column
-
-    def draw(self, rng: np.random.Generator) -> Point:
-        """The state with w as it is or reflected."""
-        sign = 1.0 if rng.random() < 0.5 else -1.0
-        w = self._state.w.copy()
-        self._model.columns(w)[self._column] *= sign
-        state = self._state._replace(w=w)
-        return Point(sign, state.log_density, state)
-
-
-class LatentFold:
-    """w of all cases in a random stretch of one input, or on one side of a case, reflected.
-
-    Where the residuals are small g hardly depends on w, and on either side of such a place the
-    sign of w can be chosen freely: the posterior has modes that single-site updates cannot
-    cross, and this proposal can. It is its own inverse, and N(0, I) does not see it.
-    """
-
-    def __init__(self, model: LatentCovariate) -> None:
-        self._model = model
-
-    def propose(self, rng: np.random.Generator, point: Point) -> Point:
-        """The state with w folded between two cases drawn at random, or beyond the lower one."""
-        model, state = self._model, point.payload
-        values = model.X[:, rng.integers(model.X.shape[1])]
-        ends = values[rng.integers(model.n, size=2)]
-        inside = values >= ends.min()
-        if rng.random() < 0.5:
-            inside &= values <= ends.max()
-        w = state.w.copy()
-        column = rng.integers(model.n_covariates) if model.n_covariates > 1 else 0
-        model.columns(w)[column, inside] *= -1.0
-        correlation = model._moved(state.theta, w, state.correlation)
-        moved = model._state(state.theta, w, correlation)
-        return Point(w, moved.log_density, moved)
-
-
-class LatentExchange:
-    """Two latent covariates, exchanged with their hyperparameters.
-
-    The likelihood does not change, and the prior only if it is not the same for both: without this
-    move every chain would settle for one order of them.
-    """
-
-    def __init__(self, model: LatentCovariate, pairs: list[tuple[int, int]]) -> None:
-        self._model = model
-        self._pairs = pairs
-
-    def propose(self, rng: np.random.Generator, point: Point) -> Point:
-        """The state with two of them exchanged, or, half of the time, as it is."""
-        model, state = self._model, point.payload
-        pair = self._pairs[rng.integers(len(self._pairs))]
-        if rng.random() < 0.5 or state.factor is None:
-            return point
-        theta, w = state.theta.copy(), state.w.copy()
-        for places in model._bound.exchanges(*pair) or []:
-            theta[list(places)] = theta[list(reversed(places))]
-        columns = model.columns(w)
-        columns[list(pair)] = columns[list(reversed(pair))]
-        density = model._log_density(theta, w, state.factor)
-        moved = state._replace(theta=theta, w=w, log_density=density)
-        return Point(w, density, moved)
-
-
 def local_ranks(X: Array, y: Array, neighbours: int) -> Array:
     """The share of cases near to each one, itself among them, that have a smaller y.
 
@@ -619,123 +417,3 @@ def local_ranks(X: Array, y: Array, neighbours: int) -> Array:
     below = np.sum(y[nearest] < y[:, None], axis=1)
     level = np.sum(y[nearest] == y[:, None], axis=1)
     return (below + 0.5 * level) / count
-
-
-def latent_rule(n_covariates: int) -> tuple[Array, Array]:
-    """Nodes (n_covariates, s) and weights (s,) of a rule for averages over w ~ N(0, I).
-
-    Examples
-    --------
-    >>> nodes, weights = latent_rule(1)
-    >>> round(float(weights @ nodes[0] ** 4), 6)
-    3.0
-    """
-    which = min(n_covariates, len(RULE_NODES)) - 1
-    each = np.linspace(-RULE_END[which], RULE_END[which], RULE_NODES[which])
-    axes = np.meshgrid(*[each] * n_covariates, indexing="ij")
-    nodes = np.array([axis.ravel() for axis in axes])
-    weights = np.exp(-0.5 * np.sum(nodes**2, axis=0))
-    return nodes, weights / weights.sum()
-
-
-class ConditionedCovariate:
-    """Prediction for one draw of theta and w, with any kernel."""
-
-    def __init__(self, model: LatentCovariate, state: CovariateState, noise: float) -> None:
-        self._bound = model._bound
-        self._theta = state.theta[: model._size]
-        self._W = model.columns(state.w)
-        self._factor = usable(state.factor)
-        self._noise_variance = noise
-
-    def _nodes(self, nodes: Array) -> Array:
-        """Values of w* as columns: (n_covariates, s)."""
-        return nodes.reshape(len(self._W), -1)
-
-    def _given_latent(self, X: Array, nodes: Array) -> tuple[Array, Array]:
-        """Mean and variance of g(x, w) at each node w: each (rows, nodes)."""
-        cross = self._bound.cross(self._theta, X, self._W)
-        values = self._nodes(nodes).T
-        mean, variance = np.empty((2, X.shape[0], len(values)))
-        # One node at a time: what is computed for one stays in the processor's cache.
-        for s, w in enumerate(values):
-            own = self._bound.variance(self._theta, X, w)
-            mean[:, s], variance[:, s] = gaussian_conditional(self._factor, cross.at(w), own)
-        return mean, variance
-
-    def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
-        """Means and SDs of y given w* = each node."""
-        mean, variance = self._given_latent(X, nodes)
-        return mean, np.sqrt(variance + self._noise_variance)
-
-    def means(self, X: Array, nodes: Array) -> Array:
-        """Means of y given w* = each node."""
-        cross, alpha = self._bound.cross(self._theta, X, self._W), solve(self._factor)
-        return np.column_stack([cross.at(w) @ alpha for w in self._nodes(nodes).T])
-
-    def function(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1), by a fine rule."""
-        nodes, weights = latent_rule(len(self._W))
-        average = self._bound.cross(self._theta, X, self._W).average(nodes, weights)
-        variance = self._bound.average_variance(self._theta, X, nodes, weights)
-        return gaussian_conditional(self._factor, average, variance)
-
-    def residual_variance(self, X: Array, nodes: Array) -> Array:
-        """E[Var(y | x, g)]: the variance of g over w, and sigma^2."""
-        mean, variance = self._given_latent(X, nodes)
-        centre, spread = self.function(X)
-        # E over g of (integral of g^2) - f^2. The nodes are a sample: never below the noise.
-        inside = np.mean((mean - centre[:, None]) ** 2 + variance, axis=1) - spread
-        return np.maximum(inside, 0.0) + self._noise_variance
-
-
-class ConditionedPlain(ConditionedCovariate):
-    """The same with the paper's kernel: eta^2 times one factor of x and one of w, and c^2."""
-
-    def __init__(self, model: LatentCovariate, state: CovariateState, noise: float) -> None:
-        super().__init__(model, state, noise)
-        self._w = state.w
-        self._constant = model._bound.kernel.constant**2  # type: ignore[attr-defined]
-        self._signal = float(np.exp(2.0 * self._theta[0]))
-        self._rho_square = float(np.exp(2.0 * self._theta[-1]))
-
-    def _x_part(self, X: Array) -> Array:
-        """eta^2 times the correlation due to x: (rows, n)."""
-        (place,) = self._bound.places
-        cases = self._bound.observed[0]
-        inner = place.leaf.inner_between(self._theta, X, cases, 1)
-        inner *= self._signal
-        return inner
-
-    def _by_latent(self, nodes: Array) -> Array:
-        """Correlation due to w, of each node with each case: (nodes, n)."""
-        return np.exp(-((nodes[:, None] - self._w) ** 2) / self._rho_square)
-
-    def _given_latent(self, X: Array, nodes: Array) -> tuple[Array, Array]:
-        x_part = self._x_part(X)
-        mean, variance = np.empty((2, X.shape[0], nodes.size))
-        for s, by_latent in enumerate(self._by_latent(nodes)):
-            cross = x_part * by_latent
-            cross += self._constant
-            mean[:, s], variance[:, s] = gaussian_conditional(
-                self._factor, cross, self._constant + self._signal
-            )
-        return mean, variance
-
-    def means(self, X: Array, nodes: Array) -> Array:
-        """Means of y given w* = each node: a matrix product, because K is one of x and w."""
-        alpha = solve(self._factor)
-        return self._x_part(X) @ (self._by_latent(nodes) * alpha).T + self._constant * alpha.sum()
-
-    def function(self, X: Array) -> tuple[Array, Array]:
-        """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1).
-
-        The averages of the squared exponential over one and over two standard normal w are
-        E exp(-(w - w_j)^2 / r) = sqrt(r / (r + 2)) exp(-w_j^2 / (r + 2)) and sqrt(r / (r + 4)),
-        with r = rho_w^2, so that f given the draw is Gaussian, exactly.
-        """
-        r = self._rho_square
-        by_latent = math.sqrt(r / (r + 2.0)) * np.exp(-(self._w**2) / (r + 2.0))
-        cross = self._x_part(X) * by_latent + self._constant
-        variance = self._constant + self._signal * math.sqrt(r / (r + 4.0))
-        return gaussian_conditional(self._factor, cross, variance)
