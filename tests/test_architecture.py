@@ -30,6 +30,7 @@ ROOMS = (
     "chains",
     "models",
     "samplers",
+    "processes",
     "means",
     "kernels",
     "priors",
@@ -39,7 +40,7 @@ ROOMS = (
 
 # Rooms that may import less than everything below them.
 NARROWER = {
-    "models": {"samplers", "means", "kernels", "priors", "_compiled"},
+    "models": {"samplers", "processes", "means", "kernels", "priors", "_compiled"},
     "samplers": {"_compiled"},  # a sampler knows nothing of Gaussian processes
 }
 

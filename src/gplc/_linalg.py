@@ -5,15 +5,15 @@ compiled sweeps work on.
 """
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from gplc._compiled import covariance, triangular
+from gplc._types import Array
 
-Array = NDArray[np.float64]
+T = TypeVar("T")
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -60,6 +60,38 @@ def with_whitened(upper: Array, whitened: Array) -> Factor | None:
     """The factor with L^-1 y known too; None if the density cannot be computed."""
     log_density = triangular.log_density(upper, whitened) - 0.5 * whitened.size * LOG_2PI
     return Factor(upper, whitened, log_density) if math.isfinite(log_density) else None
+
+
+def usable(factor: T | None) -> T:
+    """The factor, or an error that says what to do if there is none."""
+    if factor is None:
+        raise ValueError(
+            "the covariance matrix at this draw is not positive definite; it was not made by a "
+            "chain of this model, or the noise SD is too small: sample again, or raise the prior "
+            "mean of noise_sd"
+        )
+    return factor
+
+
+def add_to_diagonal(matrix: Array, values: float | Array) -> Array:
+    """The matrix itself, with `values` added to its diagonal."""
+    matrix.flat[:: matrix.shape[0] + 1] += values
+    return matrix
+
+
+def draw_gaussian(rng: np.random.Generator, covariance: Array) -> Array:
+    """A draw from N(0, covariance), which may be singular to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draw_gaussian(np.random.default_rng(0), np.ones((2, 2))).shape
+    (2,)
+    """
+    # Eigenvalues, not a factorisation: priors draw length scales at which it would fail.
+    values, vectors = np.linalg.eigh(covariance)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    return vectors @ (roots * rng.standard_normal(values.size))
 
 
 def solve(factor: Factor) -> Array:

@@ -828,7 +828,7 @@ class LatentVarianceGP(_GaussianProcess):
         self.mean_z = mean_z
 
     def _model_settings(self) -> dict[str, Any]:
-        return {"scale": self.scale, "kernel_z": self.kernel_z, "mean_z": self.mean_z}
+        return {"link": self.scale, "kernel_z": self.kernel_z, "mean_z": self.mean_z}
 
 
 ESTIMATORS: Mapping[str, type[_GaussianProcess]] = {

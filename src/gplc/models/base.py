@@ -1,4 +1,4 @@
-"""What the three models share: data, hyperparameters and their priors, parts to update, schemes.
+"""What models share: data, hyperparameters and their priors, parts to update, schemes.
 
 A *state* is a value of all unknowns with everything computed from them that later updates can
 use again. A *part* is a piece of the state that a sampler can update: a function of the state that
@@ -9,17 +9,19 @@ the state that goes with it, so that accepting a point costs nothing more.
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from gplc import _check
-from gplc._compiled import covariance
-from gplc._linalg import Factor, factorise, inverse_triangle, solve
-from gplc.kernels import Bound, Kernel, SquaredExponential
+from gplc._linalg import draw_gaussian
+from gplc._types import Array
+from gplc.kernels import Kernel, SquaredExponential
 from gplc.means import Mean, with_mean
-from gplc.priors import LogNormal, LogPriors
+from gplc.priors import LogPriors
+from gplc.processes import Dense, Gradient, Layout, Noise, Process
 from gplc.samplers.protocol import (
     GradientTarget,
     Info,
@@ -30,8 +32,6 @@ from gplc.samplers.protocol import (
 )
 from gplc.samplers.slice import OccasionalSlice
 
-Array = NDArray[np.float64]
-
 
 class Unknowns(NamedTuple):
     """All that a chain samples."""
@@ -40,16 +40,27 @@ class Unknowns(NamedTuple):
     latent: Array  # w or z, (n,); empty for the standard model
 
 
-class State(Protocol):
+class Given(NamedTuple):
+    """What a process is solved for."""
+
+    data: Array  # (n,)
+    W: Array | None = None  # latent inputs, (q, n)
+    noise: Noise | None = None  # instead of its own
+
+
+class State(NamedTuple):
     """A value of the unknowns, with what was computed from it."""
+
+    theta: Array
+    latent: Array
+    solved: tuple[Dense, ...]  # the model's processes, in their order
+    log_density: float  # log of prior times likelihood; -inf if it cannot be computed
+    coordinates: Any = None  # in which the latent values are moving just now, if in others
 
     @property
     def unknowns(self) -> Unknowns:
         """The unknowns alone."""
-
-    @property
-    def log_density(self) -> float:
-        """Log of prior times likelihood; -inf if it cannot be computed."""
+        return Unknowns(self.theta, self.latent)
 
 
 Part = Callable[[Any], tuple[Point, Any]]
@@ -143,11 +154,18 @@ class Model(ABC):
             )
         self.kernel = checked_kernel("kernel", kernel, SquaredExponential())
         self.mean = mean
-        hyperparameters = self._hyperparameters()
-        self.names = tuple(hyperparameters)
-        self.priors = LogPriors(self.names, priors, hyperparameters)
-        self._check_kernels()
+        layout = Layout()
+        self.processes = self._processes(layout)
+        self.names = tuple(layout.hyperparameters)
+        self.priors = LogPriors(self.names, priors, layout.hyperparameters)
+        for process in self.processes:
+            process.check(self.X, self.priors)
+        self._begin_ledger()
+
+    def _begin_ledger(self) -> None:
+        """An empty ledger, which the processes write in, and parts that belong to this model."""
         self.ledger: Counter[str] = Counter()
+        self.processes = tuple(replace(each, ledger=self.ledger) for each in self.processes)
         self.parts = self._all_parts()
 
     @property
@@ -158,9 +176,9 @@ class Model(ABC):
     # What a model has to say.
 
     @property
-    @abstractmethod
     def n_latent(self) -> int:
         """Length of the latent vector."""
+        return 0
 
     @property
     def node_size(self) -> int:
@@ -168,43 +186,32 @@ class Model(ABC):
         return 1
 
     @abstractmethod
-    def _hyperparameters(self) -> dict[str, LogNormal]:
-        """Names and default priors, in the order of theta; binds kernels to X on the way."""
+    def _processes(self, layout: Layout) -> tuple[Process, ...]:
+        """The Gaussian processes it is made of, each with its place in theta; that of y first."""
 
-    @abstractmethod
-    def _kernels(self) -> list[Bound]:
-        """The covariance functions, in the order in which their hyperparameters begin theta."""
-
-    @abstractmethod
-    def state(self, unknowns: Unknowns) -> State:
-        """The state at `unknowns`, computed from nothing."""
-
-    @abstractmethod
-    def _with_hyperparameter(self, state: Any, index: int, theta: Array) -> State:
-        """The state after theta[index] has changed, reusing all that does not depend on it."""
-
-    @abstractmethod
-    def gradient_at(self, state: Any) -> Unknowns:
-        """Gradient of the log density with respect to theta and the latent values.
-
-        At a state whose density is not zero.
-        """
-
-    @abstractmethod
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """A draw of the latent values from their prior."""
+        return np.empty(0)
 
     def starting_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """Latent values for a chain to begin with: a draw from their prior."""
         return self.sample_latent(rng, theta)
 
-    @abstractmethod
-    def covariance(self, unknowns: Unknowns) -> Array:
-        """C, the covariance matrix of y given the unknowns."""
+    def log_latent_prior(self, latent: Array) -> float:
+        """Log prior of latent values that are not a process; that of a process is its own."""
+        return 0.0
 
     @abstractmethod
-    def condition(self, unknowns: Unknowns) -> Conditioned:
-        """Fix the unknowns at one draw, for prediction."""
+    def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
+        """What every process is solved for, given the unknowns."""
+
+    def _latent_gradient(self, state: State, gradients: Sequence[Gradient]) -> Array:
+        """Gradient of the log density by the latent values, given those of the processes."""
+        return np.empty(0)
+
+    @abstractmethod
+    def _conditioned(self, state: State) -> Conditioned:
+        """The model with its unknowns fixed, ready to predict."""
 
     @staticmethod
     def judged(latent: Array) -> dict[str, Array]:
@@ -216,30 +223,18 @@ class Model(ABC):
 
     # What follows from it.
 
-    def _bind(self, kernel: Kernel, n_latent: int = 0, suffix: str = "") -> Bound:
-        return Bound(kernel, self.X, n_latent, suffix)
-
-    def _bind_main(self, n_latent: int = 0, suffix: str = "") -> Bound:
+    def _main_kernel(self) -> Kernel:
         """The kernel of the main process, with its mean."""
-        return self._bind(with_mean(self.kernel, self.mean), n_latent, suffix)
+        return with_mean(self.kernel, self.mean)
 
-    def _check_kernels(self) -> None:
-        """Refuse kernels of the user's that are no covariance functions."""
-        first = 0
-        for bound in self._kernels():
-            own = slice(first, first + len(bound.names))
-            bound.check(self.X, self.priors.means[own], self.priors.sds[own])
-            first = own.stop
-
-    def with_data(self, y: ArrayLike) -> "Model":
+    def with_data(self, y: ArrayLike) -> Self:
         """The same model of other responses at the same inputs."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.y = _check.finite_array("y", y, 1)
         if other.y.size != self.n:
             raise ValueError(f"y must have {self.n} entries, got {other.y.size}; one per row of X")
-        other.ledger = Counter()
-        other.parts = other._all_parts()
+        other._begin_ledger()
         return other
 
     def _all_parts(self) -> dict[str, Part]:
@@ -262,6 +257,41 @@ class Model(ABC):
                 f"{self.n_latent}, got {result.theta.size} and {result.latent.size}; "
                 "see Model.names"
             )
+        return result
+
+    def state(self, unknowns: Unknowns) -> State:
+        """The state at `unknowns`, computed from nothing."""
+        solved = tuple(
+            Dense.at(process, unknowns.theta, *given)
+            for process, given in zip(self.processes, self._given(unknowns), strict=True)
+        )
+        return self._assembled(*unknowns, solved)
+
+    def _assembled(self, theta: Array, latent: Array, solved: tuple[Dense, ...]) -> State:
+        """A state from its solved processes, with the log density that follows."""
+        density = sum(each.log_density for each in solved)
+        if not impossible(density):
+            density += self.log_latent_prior(latent)
+            density += self.priors.log_density(theta)
+        return State(theta, latent, solved, density)
+
+    def _with_hyperparameter(self, state: State, index: int, theta: Array) -> State:
+        """The state after theta[index] has changed, reusing all that does not depend on it."""
+        solved = tuple(each.with_hyperparameter(index, theta) for each in state.solved)
+        return self._assembled(theta, state.latent, solved)
+
+    def gradient_at(self, state: State) -> Unknowns:
+        """Gradient of the log density by theta and the latent values, where it is not zero."""
+        gradients = [each.gradient() for each in state.solved]
+        by_theta = self._by_theta(gradients) + self.priors.gradient(state.theta)
+        return Unknowns(by_theta, self._latent_gradient(state, gradients))
+
+    def _by_theta(self, gradients: Sequence[Gradient]) -> Array:
+        """Gradients of the processes, each at its place in theta."""
+        result = np.zeros(len(self.names))
+        for process, gradient in zip(self.processes, gradients, strict=True):
+            result[process.place] += gradient.kernel
+            result[process.noise_place] += gradient.noise
         return result
 
     def log_density(self, unknowns: Unknowns) -> float:
@@ -288,6 +318,21 @@ class Model(ABC):
         """A draw of y given the unknowns."""
         return draw_gaussian(rng, self.covariance(unknowns))
 
+    def covariance(self, unknowns: Unknowns) -> Array:
+        """C, the covariance matrix of y given the unknowns."""
+        _, W, noise = self._given(unknowns)[0]
+        return self.processes[0].covariance(unknowns.theta, W, noise=noise)
+
+    def condition(self, unknowns: Unknowns) -> Conditioned:
+        """Fix the unknowns at one draw, for prediction.
+
+        A covariance that cannot be factored there, to rounding, gets a little more noise.
+        """
+        state = self.state(unknowns)
+        return self._conditioned(
+            state._replace(solved=tuple(each.mended() for each in state.solved))
+        )
+
     def scheme(self, name: str = "default", **settings: Any) -> list[Update]:
         """The updates of one iteration, by name."""
         _check.one_of("scheme", name, self.schemes)
@@ -299,7 +344,7 @@ class Model(ABC):
                 f"see its docstring ({error})"
             ) from error
 
-    def step(self, rng: np.random.Generator, state: Any, update: Update) -> tuple[State, Info]:
+    def step(self, rng: np.random.Generator, state: State, update: Update) -> tuple[State, Info]:
         """One update of one part."""
         point, target = self.parts[update.part](state)
         point, info = update.sampler.step(rng, point, target)
@@ -323,12 +368,12 @@ class Model(ABC):
         """
         return [Update(name, OccasionalSlice()) for name in self.names]
 
-    def _settled(self, state: Any) -> State:
+    def _settled(self, state: State) -> State:
         """The state with anything computed that an update left for later."""
         return state
 
     def _hyperparameter_part(self, index: int) -> Part:
-        def open_part(state: Any) -> tuple[Point, ScalarTarget]:
+        def open_part(state: State) -> tuple[Point, ScalarTarget]:
             def evaluate(value: float) -> Point:
                 theta = state.theta.copy()
                 theta[index] = value
@@ -344,7 +389,7 @@ class Model(ABC):
 
         return open_part
 
-    def _theta_part(self, state: Any) -> tuple[Point, GradientTarget]:
+    def _theta_part(self, state: State) -> tuple[Point, GradientTarget]:
         """All hyperparameters, with the latent values held fixed."""
 
         def evaluate(theta: Array) -> Point:
@@ -359,11 +404,11 @@ class Model(ABC):
 
         return Point(state.theta, state.log_density, state), GradientTarget(evaluate, gradient)
 
-    def _with_theta(self, state: Any, theta: Array) -> State:
+    def _with_theta(self, state: State, theta: Array) -> State:
         """The state after all of theta has changed."""
         return self.state(Unknowns(theta, state.unknowns.latent))
 
-    def _whole_part(self, state: Any, *coordinates: Any) -> tuple[Point, GradientTarget]:
+    def _whole_part(self, state: State, *coordinates: Any) -> tuple[Point, GradientTarget]:
         """All unknowns at once: theta, then the latent values as `_vector` has them.
 
         `coordinates` are for a model that has several ways to write its latent values.
@@ -382,7 +427,7 @@ class Model(ABC):
 
         return Point(*self._vector(state, *coordinates)), GradientTarget(evaluate, gradient)
 
-    def _vector(self, state: Any) -> tuple[Array, float, State]:
+    def _vector(self, state: State) -> tuple[Array, float, State]:
         """The unknowns as one vector, their log density as such, and their state."""
         return np.concatenate(state.unknowns), state.log_density, state
 
@@ -391,19 +436,9 @@ class Model(ABC):
         state = self.state(Unknowns(theta, latent))
         return state, state.log_density
 
-    def _gradient_of_vector(self, state: Any) -> Array:
+    def _gradient_of_vector(self, state: State) -> Array:
         """Gradient of that density with respect to the vector."""
         return np.concatenate(self.gradient_at(state))
-
-    def _factorise(
-        self, matrix: Array, vector: Array, what: str, whitened: bool = False
-    ) -> Factor | None:
-        """Factor of a covariance matrix (overwritten), entered in the ledger under its name."""
-        self.ledger[f"chol({what})"] += 1
-        factor = factorise(matrix, vector, whitened)
-        if factor is None:
-            self.ledger[f"{what} not positive definite"] += 1
-        return factor
 
 
 def checked_kernel(name: str, kernel: Any, instead: Kernel) -> Kernel:
@@ -413,34 +448,3 @@ def checked_kernel(name: str, kernel: Any, instead: Kernel) -> Kernel:
             f"{name} must be a Kernel or None, got {kernel!r}; try SquaredExponential(ard=False)"
         )
     return instead if kernel is None else kernel
-
-
-def priors_of(bound: Bound) -> dict[str, LogNormal]:
-    """Names and default priors of a kernel's hyperparameters."""
-    return {each.name: each.prior for each in bound.hyperparameters}
-
-
-def draw_gaussian(rng: np.random.Generator, covariance: Array) -> Array:
-    """A draw from N(0, covariance), which may be singular to rounding.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> draw_gaussian(np.random.default_rng(0), np.ones((2, 2))).shape
-    (2,)
-    """
-    # Eigenvalues, not a factorisation: priors draw length scales at which it would fail.
-    values, vectors = np.linalg.eigh(covariance)
-    roots = np.sqrt(np.maximum(values, 0.0))
-    return vectors @ (roots * rng.standard_normal(values.size))
-
-
-def weights_of_gradient(factor: Factor) -> Array:
-    """(a a' - C^-1) / 2, a = C^-1 y: d log N(y | 0, C) is the sum of its entries times dC's."""
-    return covariance.likelihood_weights(solve(factor), inverse_triangle(factor))
-
-
-def add_to_diagonal(matrix: Array, values: float | Array) -> Array:
-    """The matrix itself, with `values` added to its diagonal."""
-    matrix.flat[:: matrix.shape[0] + 1] += values
-    return matrix

@@ -14,14 +14,11 @@ Without surrogate data, F = 0, v is u.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from gplc._compiled import covariance
-from gplc._linalg import Factor, transposed_multiply, weights_through_factor
-from gplc.models.base import add_to_diagonal
-
-Array = NDArray[np.float64]
+from gplc._linalg import Factor, add_to_diagonal, transposed_multiply, weights_through_factor
+from gplc._types import Array
 
 
 class Surrogate(NamedTuple):

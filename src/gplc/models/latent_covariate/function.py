@@ -22,14 +22,14 @@ from scipy.linalg import lapack
 
 from gplc._compiled import pools
 from gplc._compiled.covariate_sweep import EXP_GAP, PRODUCT, SIDES
-from gplc._linalg import pivoted_root, solve_both, thin_root
+from gplc._linalg import pivoted_root, solve_both, thin_root, usable
 from gplc.kernels.bound import Program
-from gplc.models.standard import usable
+from gplc.models.base import State
 from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
 from gplc.samplers.slice import Slice
 
 if TYPE_CHECKING:
-    from gplc.models.latent_covariate.model import CovariateState, LatentCovariate
+    from gplc.models.latent_covariate.model import LatentCovariate
 
 Array = NDArray[np.float64]
 
@@ -118,27 +118,25 @@ def can_draw(terms: Sequence[Term]) -> bool:
 class LatentFunction:
     """One latent covariate and sigma, offering an update given g (see the module)."""
 
-    def __init__(self, model: "LatentCovariate", state: "CovariateState", column: int) -> None:
+    def __init__(self, model: "LatentCovariate", state: State, column: int) -> None:
         self._model = model
         self._column = column
         self._terms: list[Drawable] = []
-        theta, W = state.theta, model.columns(state.w)
-        own = theta[: model._size]
-        program = model._bound.program(own, state.correlation, W, column)
+        solved, W = state.solved[0], model.columns(state.latent)
+        own = state.theta[solved.process.place]
+        program = model.bound.program(own, solved.pieces, W, column)
         terms = None if program is None else terms_of(program)
         if program is not None and terms is not None and can_draw(terms):
             self._terms = [Drawable(term) for term in terms]
             self._free, self._free_root = program.free, thin_root(program.free)
 
-    def _draw(
-        self, rng: np.random.Generator, state: "CovariateState"
-    ) -> tuple[Array, list[Array]]:
+    def _draw(self, rng: np.random.Generator, state: State) -> tuple[Array, list[Array]]:
         """The function given all else: what is free of w, (n,), and coefficients of every term.
 
         A draw from the prior is corrected by what it gets wrong about y (Matheron's rule).
         """
         model = self._model
-        w = model.columns(state.w)[self._column]
+        w = model.columns(state.latent)[self._column]
         level = self._free_root @ rng.standard_normal(self._free_root.shape[1])
         at_nodes = [term.at_nodes(w) for term in self._terms]
         drawn = [term.prior_draw(rng) for term in self._terms]
@@ -146,7 +144,7 @@ class LatentFunction:
         missed = model.y - level - noise
         for at, coefficients in zip(at_nodes, drawn, strict=True):
             missed -= np.einsum("ij,ij->i", at, coefficients)
-        pulls = solve_both(usable(state.factor), missed)
+        pulls = solve_both(usable(state.solved[0].factor), missed)
         level += self._free @ pulls
         for term, at, coefficients in zip(self._terms, at_nodes, drawn, strict=True):
             coefficients += term.correction(at, pulls)
@@ -166,8 +164,8 @@ class LatentFunction:
     ) -> tuple[Point, Info]:
         """Draw g; then sigma, with every w_i summed out over its pool; then every w_i."""
         model, state = self._model, point.payload
-        w = model.columns(state.w)[self._column]
-        if state.factor is None or not self._terms or np.abs(w).max() > pools.END:
+        w = model.columns(state.latent)[self._column]
+        if state.solved[0].factor is None or not self._terms or np.abs(w).max() > pools.END:
             model.ledger["function not drawn"] += 1
             return point, Info(0.0, 0, n_impossible=int(impossible(point.log_density)))
         level, drawn = self._draw(rng, state)
@@ -188,10 +186,9 @@ class LatentFunction:
         chosen = starts.copy()
         log_noise_sd = 0.5 * math.log(model.noise_variance(theta))
         pools.choose(rng.random(model.n), squares, weights, log_noise_sd, chosen)
-        moved = state.w.copy()
+        moved = state.latent.copy()
         model.columns(moved)[self._column] = candidates[np.arange(model.n), chosen]
-        correlation = model._moved(theta, moved, state.correlation)
-        after = model._state(theta, moved, correlation)
+        after = model.moved(state, moved, theta)
         if impossible(after.log_density):
             return point, info._replace(acceptance=0.0, n_impossible=info.n_impossible + 1)
         share = float(np.mean(chosen != starts))

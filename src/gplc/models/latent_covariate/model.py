@@ -1,68 +1,41 @@
 """GPLC: a Gaussian process with a latent covariate."""
 
+import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from gplc import _check
-from gplc._linalg import LOG_2PI, Factor
-from gplc.kernels import Bound, Kernel, SquaredExponential, Touches
-from gplc.kernels.bound import Pieces
+from gplc._linalg import LOG_2PI
+from gplc._types import Array
+from gplc.kernels import Bound, Kernel, SquaredExponential
 from gplc.means import Mean
-from gplc.models.base import (
-    Model,
-    Part,
-    Unknowns,
-    Update,
-    add_to_diagonal,
-    priors_of,
-    weights_of_gradient,
-)
+from gplc.models.base import Given, Model, Part, State, Unknowns, Update
 from gplc.models.latent_covariate.function import LatentFunction
 from gplc.models.latent_covariate.moves import (
     LatentExchange,
     LatentFold,
     LatentReflection,
     LatentShift,
+    scale_part,
 )
 from gplc.models.latent_covariate.prediction import ConditionedCovariate, ConditionedPlain
 from gplc.models.latent_covariate.sweep import CovariateSweep
-from gplc.models.standard import usable
-from gplc.priors import DEFAULTS, LogNormal
+from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Process
 from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.pools import Pools
-from gplc.samplers.protocol import Point, Sampler, ScalarTarget
+from gplc.samplers.protocol import Point, Sampler
 from gplc.samplers.slice import Slice
 from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
-
-Array = NDArray[np.float64]
-
-# Noise variance that is tried for prediction if C cannot be factored, in units of K(x, x).
-RAISED_NOISE = (1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 
 # A chain begins with w_i correlated so much with the rank of y_i among so many cases near it, and
 # with the default scheme holds it for so many iterations, until the hyperparameters suit it.
 START_CORRELATION, START_NEIGHBOURS, START_HELD = 0.95, 21, 40
-
-
-class CovariateState(NamedTuple):
-    """theta and w, with correlations and the factor of C."""
-
-    theta: Array
-    w: Array  # all latent covariates, one after the other
-    correlation: Pieces
-    factor: Factor | None
-    log_density: float
-
-    @property
-    def unknowns(self) -> Unknowns:
-        """Theta and w."""
-        return Unknowns(self.theta, self.w)
 
 
 class LatentCovariate(Model):
@@ -140,26 +113,29 @@ class LatentCovariate(Model):
         """One number for each w*."""
         return self.n_covariates
 
-    def _hyperparameters(self) -> dict[str, LogNormal]:
-        self._bound = self._bind_main(self.n_covariates)
-        self._size = len(self._bound.names)
+    def _processes(self, layout: Layout) -> tuple[Process, ...]:
+        noise = LearnedNoise() if self.noise_sd is None else FixedNoise(self.noise_sd)
+        process = Process.placed(
+            layout, "C", self._main_kernel(), self.X, noise, self.n_covariates
+        )
         for column in range(self.n_covariates):
-            if not self._bound.sees(column):
+            if not process.bound.sees(column):
                 raise ValueError(
                     f"no term of kernel sees the latent covariate w{column}, got {self.kernel!r}; "
                     "let a term see it (kernels are on all inputs unless .on(...) says "
                     "otherwise), or use the standard model"
                 )
-        noise = {} if self.noise_sd is not None else {"noise_sd": DEFAULTS["noise_sd"]}
-        return priors_of(self._bound) | noise
+        return (process,)
 
-    def _kernels(self) -> list[Bound]:
-        return [self._bound]
+    @property
+    def bound(self) -> Bound:
+        """The kernel at the inputs."""
+        return self.processes[0].bound
 
     @property
     def is_plain(self) -> bool:
         """Whether all is as in the paper: its kernel, its noise, one w, no mean."""
-        kernel = self._bound.kernel
+        kernel = self.bound.kernel
         return (
             isinstance(kernel, SquaredExponential)
             and kernel.sd is None
@@ -169,110 +145,68 @@ class LatentCovariate(Model):
         )
 
     def _latent_parts(self) -> dict[str, Part]:
-        parts: dict[str, Part] = {
-            "w": lambda state: (
-                Point(state.w, state.log_density, state),
-                CovariateSweep(self, state),
-            ),
-            "fold": lambda state: (
-                Point(state.w, state.log_density, state),
-                LatentFold(self),
-            ),
-        }
+        parts = {"w": self._part_of_w(CovariateSweep), "fold": self._part_of_w(LatentFold)}
         for column in range(self.n_covariates):
-            parts |= self._free_parts(column)
+            parts |= self._parts_of_column(column)
         pairs = list(itertools.combinations(range(self.n_covariates), 2))
-        if pairs and all(self._bound.exchanges(*pair) is not None for pair in pairs):
-            parts["exchange"] = lambda state: (
-                Point(state.w, state.log_density, state),
-                LatentExchange(self, pairs),
-            )
+        if pairs and all(self.bound.exchanges(*pair) is not None for pair in pairs):
+            parts["exchange"] = self._part_of_w(LatentExchange, pairs)
         return parts
 
-    def _free_parts(self, column: int) -> dict[str, Part]:
-        """Moves of one latent covariate under which the likelihood does not change."""
-        moves = self._bound.moves(column)
-        index = f"[{column}]" if self.n_covariates > 1 else ""
+    def _part_of_w(self, target: Callable[..., Any], *settings: Any) -> Part:
+        """A part whose position is all of w, and whose target is made of model and state."""
+        return lambda state: (
+            Point(state.latent, state.log_density, state),
+            target(self, state, *settings),
+        )
+
+    def part_of(self, kind: str, column: int) -> str:
+        """The name of a part of one covariate: with an index, if there are several."""
+        return f"{kind}[{column}]" if self.n_covariates > 1 else kind
+
+    def _parts_of_column(self, column: int) -> dict[str, Part]:
+        """Moves of one latent covariate that its kernel allows."""
+        moves = self.bound.moves(column)
         parts: dict[str, Part] = {}
-        if self._bound.separates(column):
-            parts[f"function{index}"] = lambda state: (
-                Point(state.w, state.log_density, state),
-                LatentFunction(self, state, column),
-            )
+        if self.bound.separates(column):
+            parts["function"] = self._part_of_w(LatentFunction, column)
         if moves.shift:
-            parts[f"shift{index}"] = lambda state: (
-                Point(0.0, state.log_density, state),
-                LatentShift(self, state, column),
-            )
+            parts["shift"] = self._part_of_w(LatentShift, column)
         if moves.scale is not None:
-            scale = moves.scale
-            parts[f"scale{index}"] = lambda state: self._scale_part(state, column, scale)
+            parts["scale"] = functools.partial(scale_part, self, column, moves.scale)
         if moves.reflection:
-            parts[f"reflection{index}"] = lambda state: (
-                Point(1.0, state.log_density, state),
-                LatentReflection(self, state, column),
-            )
-        return parts
+            parts["reflection"] = self._part_of_w(LatentReflection, column)
+        return {self.part_of(kind, column): part for kind, part in parts.items()}
 
     def columns(self, w: Array) -> Array:
         """The latent covariates as rows: (n_covariates, n), a view."""
         return w.reshape(self.n_covariates, self.n)
 
-    def state(self, unknowns: Unknowns) -> CovariateState:
-        """The state at theta and w, computed from nothing."""
-        theta, w = unknowns
-        return self._state(theta, w, self._correlation(theta, w))
-
-    def _correlation(self, theta: Array, w: Array) -> Pieces:
-        self.ledger["C"] += 1
-        return self._bound.pieces(theta[: self._size], self.columns(w))
-
-    def _moved(self, theta: Array, w: Array, correlation: Pieces) -> Pieces:
-        """Correlations after w has changed."""
-        return self._bound.moved(theta[: self._size], correlation, self.columns(w))
+    def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
+        return (Given(self.y, self.columns(unknowns.latent)),)
 
     def noise_variance(self, theta: Array) -> float:
         """sigma^2."""
-        return self.noise_sd**2 if self.noise_sd is not None else math.exp(2.0 * theta[-1])
+        process = self.processes[0]
+        return float(process.noise.variance(theta[process.noise_place]))
 
-    def _state(
-        self, theta: Array, w: Array, correlation: Pieces, noise: float | None = None
-    ) -> CovariateState:
-        matrix = self._bound.matrix(theta[: self._size], correlation)
-        noise = self.noise_variance(theta) if noise is None else noise
-        factor = self._factorise(add_to_diagonal(matrix, noise), self.y, "C")
-        density = -np.inf if factor is None else self._log_density(theta, w, factor)
-        return CovariateState(theta, w, correlation, factor, density)
-
-    def _log_density(self, theta: Array, w: Array, factor: Factor) -> float:
-        return factor.log_density + self.log_latent_prior(w) + self.priors.log_density(theta)
-
-    def log_latent_prior(self, w: Array) -> float:
+    def log_latent_prior(self, latent: Array) -> float:
         """Log N(w | 0, I)."""
-        return -0.5 * (float(w @ w) + w.size * LOG_2PI)
+        return -0.5 * (float(latent @ latent) + latent.size * LOG_2PI)
 
-    def _with_hyperparameter(
-        self, state: CovariateState, index: int, theta: Array
-    ) -> CovariateState:
-        correlation = state.correlation
-        if index < self._size:
-            self.ledger["C"] += self._bound.touches(index) is Touches.INPUTS
-            correlation = self._bound.changed(
-                index, theta[: self._size], correlation, self.columns(state.w)
-            )
-        return self._state(theta, state.w, correlation)
+    def moved(self, state: State, w: Array, theta: Array | None = None) -> State:
+        """The state after w has changed, and perhaps sigma."""
+        solved = state.solved[0].with_latent(self.columns(w), theta)
+        return self._assembled(solved.theta, w, (solved,))
 
-    def gradient_at(self, state: CovariateState) -> Unknowns:
-        """Gradient with respect to theta and w."""
-        theta, w = state.unknowns
-        weights = weights_of_gradient(usable(state.factor))
-        by_theta, by_w = self._bound.gradient(
-            theta[: self._size], state.correlation, self.columns(w), weights
-        )
-        if self.noise_sd is None:
-            by_noise = 2.0 * self.noise_variance(theta) * np.trace(weights)
-            by_theta = np.append(by_theta, by_noise)
-        return Unknowns(by_theta + self.priors.gradient(theta), by_w.ravel() - w)
+    def relabelled(self, state: State, w: Array, theta: Array | None = None) -> State:
+        """The state after w, and perhaps theta, have changed in a way that leaves C as it is."""
+        theta = state.theta if theta is None else theta
+        solved = state.solved[0]._replace(theta=theta, W=self.columns(w))
+        return self._assembled(theta, w, (solved,))
+
+    def _latent_gradient(self, state: State, gradients: Sequence[Gradient]) -> Array:
+        return gradients[0].latent.ravel() - state.latent
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """W ~ N(0, I)."""
@@ -295,56 +229,9 @@ class LatentCovariate(Model):
             ranks = 2.0 * ranks % 1.0
         return W.ravel()
 
-    def covariance(self, unknowns: Unknowns) -> Array:
-        """K((x_i, w_i), (x_j, w_j)) + sigma^2 [i = j]."""
-        theta, w = unknowns
-        matrix = self._bound.matrix(theta[: self._size], self._correlation(theta, w))
-        return add_to_diagonal(matrix, self.noise_variance(theta))
-
-    def _scale_part(
-        self, state: CovariateState, column: int, scale: tuple[tuple[int, float], ...]
-    ) -> tuple[Point, ScalarTarget]:
-        """Joint scaling w -> s w, rho_w -> s rho_w (or the like), as a density of log s.
-
-        The likelihood stays. What is left is the prior of all, and the Jacobian s^n of w (the
-        scale of hyperparameters is logarithmic already).
-        """
-        places = [place for place, _ in scale]
-        signs = np.array([sign for _, sign in scale])
-
-        def evaluate(log_s: float) -> Point:
-            theta = state.theta.copy()
-            theta[places] += signs * log_s
-            if state.factor is None or not self.priors.allows(theta):
-                return Point(log_s, -np.inf, None)
-            w = state.w.copy()
-            self.columns(w)[column] *= math.exp(log_s)
-            density = self._log_density(theta, w, state.factor)
-            moved = state._replace(theta=theta, w=w, log_density=density)
-            return Point(log_s, density + self.n * log_s, moved)
-
-        return Point(0.0, state.log_density, state), ScalarTarget(evaluate)
-
-    def condition(self, unknowns: Unknowns) -> ConditionedCovariate:
-        """Fix theta and w, for prediction.
-
-        Where responses have hardly any noise, chains live at the edge of what can be factored,
-        and a factor that a sweep left may not be had again. Then sigma is raised, to the least
-        of a few values with which it can.
-        """
-        theta, w = unknowns
-        noise = self.noise_variance(theta)
-        state = self.state(unknowns)
-        if state.factor is None:
-            matrix = self._bound.matrix(theta[: self._size], state.correlation)
-            largest = float(np.max(np.diagonal(matrix)))
-            for share in RAISED_NOISE:
-                noise = max(noise, share * largest)
-                state = self._state(theta, w, state.correlation, noise)
-                if state.factor is not None:
-                    break
+    def _conditioned(self, state: State) -> ConditionedCovariate:
         kind = ConditionedPlain if self.is_plain else ConditionedCovariate
-        return kind(self, state, noise)
+        return kind(*state.solved)
 
     def paper_scheme(self, width: float = 1.0, latent_width: float = 4.0) -> list[Update]:
         """Step-out slice sampling of each hyperparameter, then of each w_i, as in the paper."""
@@ -369,7 +256,7 @@ class LatentCovariate(Model):
         Where a covariate cannot be updated given g, for a kernel that does not separate, it is the
         paper's sweep over single w_i.
         """
-        functions = [part for part in self.parts if part.split("[")[0] == "function"]
+        functions = self._parts_that_exist("function")
         latent_updates = [
             *(Update(part, Pools(size, repeats)) for part in functions),
             *([] if len(functions) == self.n_covariates else [self._sweep(latent_width)]),
@@ -382,6 +269,11 @@ class LatentCovariate(Model):
             *(update._replace(rest=START_HELD) for update in latent_updates),
         ]
 
+    def _parts_that_exist(self, kind: str) -> list[str]:
+        """Parts of one kind, of all covariates that have it."""
+        names = [self.part_of(kind, column) for column in range(self.n_covariates)]
+        return [name for name in names if name in self.parts]
+
     def _free_moves(self) -> list[Update]:
         samplers: dict[str, Sampler] = {
             "shift": Direct(),
@@ -389,10 +281,9 @@ class LatentCovariate(Model):
             "reflection": Direct(),
         }
         free = [
-            Update(part, samplers[kind])
-            for kind in samplers
-            for part in self.parts
-            if part.split("[")[0] == kind
+            Update(part, sampler)
+            for kind, sampler in samplers.items()
+            for part in self._parts_that_exist(kind)
         ]
         exchange = [Update("exchange", SymmetricProposal())] if "exchange" in self.parts else []
         return [*free, *exchange]

@@ -4,51 +4,67 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gplc.samplers.protocol import Point
+from gplc.models.base import State
+from gplc.samplers.protocol import Point, ScalarTarget
 
 if TYPE_CHECKING:
-    from gplc.models.latent_covariate.model import CovariateState, LatentCovariate
-
-Array = NDArray[np.float64]
+    from gplc.models.latent_covariate.model import LatentCovariate
 
 
 class LatentShift:
     """A shift of all w: given the rest, N(-mean(w), 1/n), because K sees differences only."""
 
-    def __init__(self, model: "LatentCovariate", state: "CovariateState", column: int) -> None:
-        self._model = model
-        self._state = state
-        self._column = column
+    def __init__(self, model: "LatentCovariate", state: State, column: int) -> None:
+        self._model, self._state, self._column = model, state, column
 
     def draw(self, rng: np.random.Generator) -> Point:
         """The state with w shifted."""
-        state, model = self._state, self._model
-        w = state.w.copy()
+        model, w = self._model, self._state.latent.copy()
         own = model.columns(w)[self._column]
         own += rng.standard_normal() / math.sqrt(model.n) - own.mean()
-        density = (
-            -np.inf if state.factor is None else model._log_density(state.theta, w, state.factor)
-        )
-        return Point(0.0, density, state._replace(w=w, log_density=density))
+        moved = model.relabelled(self._state, w)
+        return Point(w, moved.log_density, moved)
 
 
 class LatentReflection:
     """w or -w, each with probability one half."""
 
-    def __init__(self, model: "LatentCovariate", state: "CovariateState", column: int) -> None:
-        self._model = model
-        self._state = state
-        self._column = column
+    def __init__(self, model: "LatentCovariate", state: State, column: int) -> None:
+        self._model, self._state, self._column = model, state, column
 
     def draw(self, rng: np.random.Generator) -> Point:
         """The state with w as it is or reflected."""
         sign = 1.0 if rng.random() < 0.5 else -1.0
-        w = self._state.w.copy()
+        w = self._state.latent.copy()
         self._model.columns(w)[self._column] *= sign
-        state = self._state._replace(w=w)
-        return Point(sign, state.log_density, state)
+        moved = self._model.relabelled(self._state, w)
+        return Point(w, moved.log_density, moved)
+
+
+def scale_part(
+    model: "LatentCovariate", column: int, scale: tuple[tuple[int, float], ...], state: State
+) -> tuple[Point, ScalarTarget]:
+    """Joint scaling w -> s w, rho_w -> s rho_w (or the like), as a density of log s.
+
+    The likelihood stays. What is left is the prior of all, and the Jacobian s^n of w (the
+    scale of hyperparameters is logarithmic already). `scale` has the entries of theta that
+    change, with the signs of the change.
+    """
+    entries = [entry for entry, _ in scale]
+    signs = np.array([sign for _, sign in scale])
+
+    def evaluate(log_s: float) -> Point:
+        theta = state.theta.copy()
+        theta[entries] += signs * log_s
+        if state.solved[0].factor is None or not model.priors.allows(theta):
+            return Point(log_s, -np.inf, None)
+        w = state.latent.copy()
+        model.columns(w)[column] *= math.exp(log_s)
+        moved = model.relabelled(state, w, theta)
+        return Point(log_s, moved.log_density + model.n * log_s, moved)
+
+    return Point(0.0, state.log_density, state), ScalarTarget(evaluate)
 
 
 class LatentFold:
@@ -59,7 +75,7 @@ class LatentFold:
     cross, and this proposal can. It is its own inverse, and N(0, I) does not see it.
     """
 
-    def __init__(self, model: "LatentCovariate") -> None:
+    def __init__(self, model: "LatentCovariate", state: State) -> None:
         self._model = model
 
     def propose(self, rng: np.random.Generator, point: Point) -> Point:
@@ -70,11 +86,10 @@ class LatentFold:
         inside = values >= ends.min()
         if rng.random() < 0.5:
             inside &= values <= ends.max()
-        w = state.w.copy()
+        w = state.latent.copy()
         column = rng.integers(model.n_covariates) if model.n_covariates > 1 else 0
         model.columns(w)[column, inside] *= -1.0
-        correlation = model._moved(state.theta, w, state.correlation)
-        moved = model._state(state.theta, w, correlation)
+        moved = model.moved(state, w)
         return Point(w, moved.log_density, moved)
 
 
@@ -85,21 +100,21 @@ class LatentExchange:
     move every chain would settle for one order of them.
     """
 
-    def __init__(self, model: "LatentCovariate", pairs: list[tuple[int, int]]) -> None:
-        self._model = model
-        self._pairs = pairs
+    def __init__(
+        self, model: "LatentCovariate", state: State, pairs: list[tuple[int, int]]
+    ) -> None:
+        self._model, self._pairs = model, pairs
 
     def propose(self, rng: np.random.Generator, point: Point) -> Point:
         """The state with two of them exchanged, or, half of the time, as it is."""
         model, state = self._model, point.payload
         pair = self._pairs[rng.integers(len(self._pairs))]
-        if rng.random() < 0.5 or state.factor is None:
+        if rng.random() < 0.5 or state.solved[0].factor is None:
             return point
-        theta, w = state.theta.copy(), state.w.copy()
-        for places in model._bound.exchanges(*pair) or []:
-            theta[list(places)] = theta[list(reversed(places))]
+        theta, w = state.theta.copy(), state.latent.copy()
+        for entries in model.bound.exchanges(*pair) or []:
+            theta[list(entries)] = theta[list(reversed(entries))]
         columns = model.columns(w)
         columns[list(pair)] = columns[list(reversed(pair))]
-        density = model._log_density(theta, w, state.factor)
-        moved = state._replace(theta=theta, w=w, log_density=density)
-        return Point(w, density, moved)
+        moved = model.relabelled(state, w, theta)
+        return Point(w, moved.log_density, moved)

@@ -1,16 +1,13 @@
 """GPLC given one draw: y at new inputs, with w* at nodes or averaged over N(0, 1)."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gplc._linalg import solve
-from gplc.models.standard import gaussian_conditional, usable
-
-if TYPE_CHECKING:
-    from gplc.models.latent_covariate.model import CovariateState, LatentCovariate
+from gplc._linalg import solve, usable
+from gplc.processes import Dense
+from gplc.processes.dense import gaussian_conditional
 
 Array = NDArray[np.float64]
 
@@ -39,12 +36,12 @@ def latent_rule(n_covariates: int) -> tuple[Array, Array]:
 class ConditionedCovariate:
     """Prediction for one draw of theta and w, with any kernel."""
 
-    def __init__(self, model: "LatentCovariate", state: "CovariateState", noise: float) -> None:
-        self._bound = model._bound
-        self._theta = state.theta[: model._size]
-        self._W = model.columns(state.w)
-        self._factor = usable(state.factor)
-        self._noise_variance = noise
+    def __init__(self, solved: Dense) -> None:
+        process = solved.process
+        self._bound, self._theta = process.bound, solved.theta[process.place]
+        self._W = usable(solved.W)
+        self._factor = usable(solved.factor)
+        self._noise_variance = solved.noise.variance(solved.theta[process.noise_place])
 
     def _nodes(self, nodes: Array) -> Array:
         """Values of w* as columns: (n_covariates, s)."""
@@ -90,10 +87,10 @@ class ConditionedCovariate:
 class ConditionedPlain(ConditionedCovariate):
     """The same with the paper's kernel: eta^2 times one factor of x and one of w, and c^2."""
 
-    def __init__(self, model: "LatentCovariate", state: "CovariateState", noise: float) -> None:
-        super().__init__(model, state, noise)
-        self._w = state.w
-        self._constant = model._bound.kernel.constant**2  # type: ignore[attr-defined]
+    def __init__(self, solved: Dense) -> None:
+        super().__init__(solved)
+        (self._w,) = self._W
+        self._constant = self._bound.kernel.constant**2  # type: ignore[attr-defined]
         self._signal = float(np.exp(2.0 * self._theta[0]))
         self._rho_square = float(np.exp(2.0 * self._theta[-1]))
 

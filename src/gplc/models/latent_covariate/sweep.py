@@ -10,11 +10,12 @@ from gplc._compiled import covariate_sweep
 from gplc._compiled.triangular import drop_leading, solve_lower_rows
 from gplc._linalg import with_whitened
 from gplc.kernels.bound import Program
+from gplc.models.base import State
 from gplc.samplers.protocol import Info, Point, ScalarTarget
 from gplc.samplers.slice import Slice
 
 if TYPE_CHECKING:
-    from gplc.models.latent_covariate.model import CovariateState, LatentCovariate
+    from gplc.models.latent_covariate.model import LatentCovariate
 
 Array = NDArray[np.float64]
 
@@ -25,7 +26,7 @@ BLOCK_SIZE = 16
 class CovariateSweep:
     """The latent covariates of a state, offering a sweep over single ones."""
 
-    def __init__(self, model: "LatentCovariate", state: "CovariateState") -> None:
+    def __init__(self, model: "LatentCovariate", state: State) -> None:
         self._model = model
         self._state = state
 
@@ -34,15 +35,16 @@ class CovariateSweep:
     ) -> tuple[Point, Info]:
         """One slice-sampling update of every w_i; O(n^3) for all, without a factorisation."""
         model, state = self._model, self._state
-        if state.factor is None:
+        solved = state.solved[0]
+        if solved.factor is None:
             # Without a factor there is nothing to sweep over; a hyperparameter has to move first.
-            return Point(state.w, state.log_density, state), Info(0.0, 0, n_impossible=1)
-        theta, w = state.theta, state.w.copy()
-        upper, whitened = state.factor.upper.copy(), state.factor.whitened.copy()
+            return Point(state.latent, state.log_density, state), Info(0.0, 0, n_impossible=1)
+        theta, w = state.theta, state.latent.copy()
+        upper, whitened = solved.factor.upper.copy(), solved.factor.whitened.copy()
         counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
-        correlation, own = state.correlation, theta[: model._size]
+        own = theta[solved.process.place]
         for column, values in enumerate(model.columns(w)):
-            program = model._bound.program(own, correlation, model.columns(w), column)
+            program = model.bound.program(own, solved.pieces, model.columns(w), column)
             if program is None:
                 sampler = Slice(width, max_steps, max_shrinks)
                 plain_sweep(rng, model, theta, w, column, upper, whitened, sampler, counts)
@@ -51,19 +53,18 @@ class CovariateSweep:
                     rng, values, program, upper, whitened, (width, max_steps, max_shrinks), counts
                 )
             del program  # it is as large as what follows
-            correlation = model._moved(theta, w, correlation)
+            solved = solved.moved(model.columns(w))
         model.ledger["sweep of chol(C)"] += model.n_covariates
         model.ledger["conditional variance mended"] += int(counts[covariate_sweep.CLAMPED])
-        factor = with_whitened(upper, whitened)
-        density = -np.inf if factor is None else model._log_density(theta, w, factor)
-        moved = state._replace(w=w, correlation=correlation, factor=factor, log_density=density)
+        solved = solved._replace(factor=with_whitened(upper, whitened))
+        moved = model._assembled(theta, w, (solved,))
         info = Info(
-            float(np.mean(w != state.w)),
+            float(np.mean(w != state.latent)),
             int(counts[covariate_sweep.EVALUATIONS]),
             int(counts[covariate_sweep.IMPOSSIBLE]),
             int(counts[covariate_sweep.EXHAUSTED]),
         )
-        return Point(w, density, moved), info
+        return Point(w, moved.log_density, moved), info
 
     def _compiled(
         self,
@@ -108,7 +109,7 @@ def plain_sweep(
     """
     n, noise = model.n, model.noise_variance(theta)
     size = n - 1
-    own, kernel, placed = theta[: model._size], model._bound.kernel, model._bound.places
+    own, kernel, placed = theta[model.processes[0].place], model.bound.kernel, model.bound.places
     inputs = np.hstack([model.X, model.columns(w).T])
     place = model.X.shape[1] + column
     rows = np.empty((4, n))

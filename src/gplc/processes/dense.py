@@ -1,0 +1,204 @@
+"""A process solved by the covariance matrix of its n cases: O(n^3), and exact."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from gplc._compiled import covariance
+from gplc._linalg import (
+    Factor,
+    draw_gaussian,
+    factor_of,
+    factorise,
+    inverse_triangle,
+    multiply_lower,
+    solve,
+    solve_both,
+    solve_lower,
+    usable,
+    with_whitened,
+)
+from gplc._types import Array
+from gplc.kernels.bound import Pieces
+from gplc.processes.noise import FixedNoise, Noise, SumNoise
+from gplc.processes.process import Gradient, Process
+
+# SDs of noise that are tried if C cannot be factored, in units of the root of K(x, x): at most
+# 1e-5, which nobody can see.
+RAISED_NOISE = (3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5)
+
+
+class Dense(NamedTuple):
+    """A process with data y, at one theta and W: C = K + diag(noise) = L L', and L^-1 y.
+
+    A value: what changes it returns another one, which shares all that stays the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gplc.kernels import SquaredExponential
+    >>> from gplc.processes import Layout, LearnedNoise, Process
+    >>> process = Process.placed(
+    ...     Layout(), "C", SquaredExponential(), np.array([[0.0], [1.0]]), LearnedNoise()
+    ... )
+    >>> solved = Dense.at(process, np.zeros(3), np.array([0.5, -0.5]))
+    >>> round(solved.log_density, 4)
+    -3.0317
+    >>> mean, variance = solved.left_out()
+    >>> mean.round(4).tolist(), variance.round(4).tolist()
+    ([-0.228, 0.228], [2.3763, 2.3763])
+    """
+
+    process: Process
+    theta: Array  # all of it
+    y: Array
+    W: Array | None  # latent inputs, (q, n)
+    noise: Noise
+    pieces: Pieces
+    factor: Factor | None  # None: C is not positive definite
+
+    @classmethod
+    def at(
+        cls,
+        process: Process,
+        theta: Array,
+        y: Array | None,
+        W: Array | None = None,
+        noise: Noise | None = None,
+    ) -> "Dense":
+        """Solved from nothing; with a noise other than that of the process, if given.
+
+        Without y it is all zeros, until `with_whitened` or `with_data` says more.
+        """
+        noise = process.noise if noise is None else noise
+        data = np.zeros(process.bound.n) if y is None else y
+        unsolved = cls(process, theta, data, W, noise, process.pieces(theta, W), None)
+        return unsolved._factorised(whitened=y is None)
+
+    def _factorised(self, whitened: bool = False) -> "Dense":
+        process = self.process
+        matrix = process.covariance(self.theta, pieces=self.pieces, noise=self.noise)
+        process.ledger[f"chol({process.name})"] += 1
+        factor = factorise(matrix, self.y, whitened)
+        if factor is None:
+            process.ledger[f"{process.name} not positive definite"] += 1
+        return self._replace(factor=factor)
+
+    # The same with something changed.
+
+    def with_hyperparameter(self, index: int, theta: Array) -> "Dense":
+        """After theta[index] has changed; what does not depend on it is used again."""
+        process = self.process
+        if not process.concerns(index):
+            return self._replace(theta=theta)
+        pieces = process.changed(index, theta, self.pieces, self.W)
+        return self._replace(theta=theta, pieces=pieces)._factorised()
+
+    def with_latent(self, W: Array, theta: Array | None = None) -> "Dense":
+        """After the latent inputs have changed, and perhaps what the noise learns."""
+        return self.moved(W, theta)._factorised()
+
+    def moved(self, W: Array, theta: Array | None = None) -> "Dense":
+        """The same, for a caller who knows the new factor and will set it."""
+        theta = self.theta if theta is None else theta
+        return self._replace(theta=theta, W=W, pieces=self.process.moved(theta, self.pieces, W))
+
+    def with_noise(self, noise: Noise) -> "Dense":
+        """With another noise."""
+        return self._replace(noise=noise)._factorised()
+
+    def mended(self) -> "Dense":
+        """The same if it has a factor; if not, with as little more noise as it takes to have one.
+
+        Where responses have hardly any noise, chains live at the edge of what can be factored,
+        and a factor that a sweep left may not be had again.
+        """
+        if self.factor is not None:
+            return self
+        process = self.process
+        K = process.bound.matrix(self.theta[process.place], self.pieces)
+        largest = math.sqrt(np.max(np.diagonal(K)))
+        process.ledger[f"noise of {process.name} raised"] += 1
+        for share in RAISED_NOISE:
+            raised = self.with_noise(SumNoise((self.noise, FixedNoise(share * largest))))
+            if raised.factor is not None:
+                return raised
+        return self
+
+    def with_data(self, y: Array) -> "Dense":
+        """With other data."""
+        return self._replace(y=y, factor=factor_of(usable(self.factor).upper, y))
+
+    def with_whitened(self, u: Array) -> "Dense":
+        """With the data y = L u."""
+        factor = usable(self.factor)
+        return self._replace(y=multiply_lower(factor, u), factor=with_whitened(factor.upper, u))
+
+    # What a solved process answers.
+
+    @property
+    def log_density(self) -> float:
+        """Log N(y | 0, C); -inf if C is not positive definite."""
+        return -np.inf if self.factor is None else self.factor.log_density
+
+    def pulls(self) -> Array:
+        """C^-1 y."""
+        return solve(usable(self.factor))
+
+    def gradient(self) -> Gradient:
+        """How log N(y | 0, C) changes."""
+        return self.pulled(likelihood_weights(usable(self.factor)))
+
+    def pulled(self, weights: Array) -> Gradient:
+        """How sum_ij weights_ij C_ij changes, for symmetric weights."""
+        process, on_diagonal = self.process, np.diagonal(weights)
+        by_kernel, by_latent = process.bound.gradient(
+            self.theta[process.place], self.pieces, self.W, weights
+        )
+        by_noise = self.noise.gradient(self.theta[process.noise_place], on_diagonal)
+        return Gradient(by_kernel, by_noise, by_latent, on_diagonal)
+
+    def conditional(self, X: Array, w: Array | None = None) -> tuple[Array, Array]:
+        """Mean k' C^-1 y and variance v - k' C^-1 k of the function at each row of X.
+
+        w is one value of each latent input, for all rows.
+        """
+        bound, own = self.process.bound, self.theta[self.process.place]
+        cross = bound.cross(own, X, self.W).at(w)
+        return gaussian_conditional(usable(self.factor), cross, bound.variance(own, X, w))
+
+    def mean(self, X: Array, w: Array | None = None) -> Array:
+        """The mean alone, which needs no triangular solve: (rows,)."""
+        bound, own = self.process.bound, self.theta[self.process.place]
+        return bound.cross(own, X, self.W).at(w) @ self.pulls()
+
+    def left_out(self) -> tuple[Array, Array]:
+        """y_i - a_i / Q_ii and 1 / Q_ii, with a = C^-1 y and Q = C^-1."""
+        factor = usable(self.factor)
+        variance = 1.0 / np.diagonal(inverse_triangle(factor))
+        return self.y - variance * solve(factor), variance
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """A draw from the prior, corrected by what it gets wrong about y (Matheron's rule)."""
+        process = self.process
+        K = process.bound.matrix(self.theta[process.place], self.pieces)
+        variance = self.noise.variance(self.theta[process.noise_place])
+        function = draw_gaussian(rng, K)
+        missed = self.y - function - np.sqrt(variance) * rng.standard_normal(self.y.size)
+        return function + K @ solve_both(usable(self.factor), missed)
+
+
+def likelihood_weights(factor: Factor) -> Array:
+    """(a a' - C^-1) / 2, a = C^-1 y: d log N(y | 0, C) is the sum of its entries times dC's."""
+    return covariance.likelihood_weights(solve(factor), inverse_triangle(factor))
+
+
+def gaussian_conditional(
+    factor: Factor, cross: Array, variance: float | Array
+) -> tuple[Array, Array]:
+    """K' C^-1 y and v - k' C^-1 k for each row k of `cross` (overwritten)."""
+    solved = solve_lower(factor, cross.T, overwrite=True).T
+    # Rounding can take the difference below zero where x is close to a case with little noise.
+    left = variance - np.einsum("ij,ij->i", solved, solved)
+    return solved @ factor.whitened, np.maximum(left, 0.0)
