@@ -208,7 +208,7 @@ def time_baseline(
     """Updates of a random subset of the latents with a factorisation for every density."""
     rng = np.random.default_rng(seed)
     cases = np.sort(rng.permutation(model.n)[:latents])
-    w = state.w.copy()
+    w = state.latent.copy()
     start = time.process_time()
     evaluations = factorising_updates(rng, cases, w, model.y, *arguments(model, state), *LIMITS)
     return Timing(time.process_time() - start, evaluations / latents, latents)
@@ -227,13 +227,13 @@ def arguments(model: LatentCovariate, state: CovariateState) -> tuple[Array, flo
 
 def extra_passes(model: LatentCovariate, state: CovariateState, sweeps: int = 3) -> float:
     """Passes over the factor per latent, beyond the one that a block of latents shares."""
-    assert state.factor is not None
+    assert state.solved[0].factor is not None
     base, constant, inverse_square, noise_variance = arguments(model, state)
     counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
     for seed in range(sweeps):
         covariate_sweep.slice_sweep(
             np.random.default_rng(seed),
-            state.w.copy(),
+            state.latent.copy(),
             model.y,
             np.full_like(base, constant),
             base[None],
@@ -241,8 +241,8 @@ def extra_passes(model: LatentCovariate, state: CovariateState, sweeps: int = 3)
             np.array([[0, covariate_sweep.EXP_GAP, -1]]),
             np.array([[inverse_square, 0.0]]),
             noise_variance,
-            state.factor.upper.copy(),
-            state.factor.whitened.copy(),
+            state.solved[0].factor.upper.copy(),
+            state.solved[0].factor.whitened.copy(),
             *LIMITS,
             BLOCK_SIZE,
             counts,

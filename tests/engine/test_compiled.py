@@ -269,7 +269,7 @@ def test_block_size_does_not_matter_for_the_distribution(monkeypatch):
             for _ in range(4):
                 point, target = model.parts["w"](state)
                 state = sampler.step(rng, point, target)[0].payload
-            w = state.w
+            w = state.latent
             ends[block_size].append([w @ w, (w[0] - w[4]) ** 2, state.log_density])
     for one, four in zip(*(np.transpose(ends[b]) for b in (1, 4)), strict=True):
         assert ks_2samp(one, four).pvalue > 1e-5
@@ -293,7 +293,7 @@ def test_sweep_from_a_hopeless_state_leaves_it_and_counts_it():
 def gplv_case(n, scale, seed):
     rng = np.random.default_rng(seed)
     model = LatentVariance(
-        rng.normal(size=(n, 1)), np.zeros(n), scale=scale, jitter=0.05, kernel=SquaredExponential()
+        rng.normal(size=(n, 1)), np.zeros(n), link=scale, jitter=0.05, kernel=SquaredExponential()
     )
     theta = np.log([1.2, 0.9, 0.8, 0.7])
     unknowns = Unknowns(theta, model.sample_latent(rng, theta))
@@ -304,10 +304,10 @@ def running(model, unknowns):
     """Q = C_y^-1, a = Q y, P = C_z^-1 and g = P z."""
     state = model.state(unknowns)
     return (
-        inverse(state.y_factor),
-        solve(state.y_factor),
-        inverse(state.z_factor),
-        solve(state.z_factor),
+        inverse(state.solved[0].factor),
+        solve(state.solved[0].factor),
+        inverse(state.solved[1].factor),
+        solve(state.solved[1].factor),
     )
 
 

@@ -81,10 +81,10 @@ def test_function_has_its_distribution_given_everything_else(name):
             for k in range(counter.given)
         ]
     )
-    own = state.theta[: model._size]
-    seen = np.column_stack([X, state.w])
+    own = state.theta[model.processes[0].place]
+    seen = np.column_stack([X, state.latent])
     new = np.column_stack([np.repeat(X, w.size, axis=0), np.tile(w, len(X))])
-    kernel = model._bound.kernel
+    kernel = model.bound.kernel
     C = kernel.matrix(own, seen, seen, 1) + model.noise_variance(state.theta) * np.eye(len(X))
     cross = kernel.matrix(own, new, seen, 1)
     wanted = kernel.matrix(own, new, new, 1) - cross @ np.linalg.solve(C, cross.T)
@@ -179,7 +179,7 @@ def test_states_it_cannot_draw_at_are_left_alone():
     model, state = model_and_state()
     rng = np.random.default_rng(5)
     update = Update("function", Pools())
-    far = model.state(state.unknowns._replace(latent=np.append(state.w[:-1], 2 * pools.END)))
+    far = model.state(state.unknowns._replace(latent=np.append(state.latent[:-1], 2 * pools.END)))
     theta = state.theta.copy()
     theta[model.names.index("latent_length_scale")] = -5.0
     rough = model.state(state.unknowns._replace(theta=theta))
@@ -196,7 +196,7 @@ def test_update_moves_sigma_and_w_and_keeps_the_rest():
     after, info = model.step(np.random.default_rng(6), state, Update("function[1]", Pools(16)))
     assert np.array_equal(after.theta[:-1], state.theta[:-1])
     assert after.theta[-1] != state.theta[-1]
-    before, moved = model.columns(state.w), model.columns(after.w)
+    before, moved = model.columns(state.latent), model.columns(after.latent)
     assert np.array_equal(before[0], moved[0])
     assert np.mean(before[1] != moved[1]) > 0.5
     assert np.isclose(after.log_density, model.log_density(after.unknowns), rtol=1e-10)
@@ -207,7 +207,7 @@ def test_fixed_noise_stays_fixed():
     model, state = model_and_state(noise_sd=0.4)
     after, info = model.step(np.random.default_rng(7), state, Update("function", Pools()))
     assert np.array_equal(after.theta, state.theta)
-    assert np.mean(after.w != state.w) > 0.5
+    assert np.mean(after.latent != state.latent) > 0.5
     assert info.n_evaluations == 0
 
 

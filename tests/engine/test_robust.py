@@ -109,7 +109,7 @@ def test_noise_down_to_a_millionth(key, scheme, sigma, rows):
 @pytest.mark.parametrize("scheme", ["paper", "elliptical", "metropolis", "slice"])
 @pytest.mark.parametrize("scale", ["log", "abs"])
 def test_gplv_noise_starting_at_a_millionth(scheme, scale):
-    model = LatentVariance(np.repeat(X[:3], 3, axis=0), Y, scale=scale)
+    model = LatentVariance(np.repeat(X[:3], 3, axis=0), Y, link=scale)
     latent = np.full(9, np.log(1e-6) if scale == "log" else 1e-6)
     run(model, scheme, model.prior_mean().theta, latent)
 
@@ -161,7 +161,7 @@ def test_chain_leaves_an_impossible_start(key, scheme, options):
 def test_chain_survives_a_secondary_process_that_is_not_positive_definite(scheme):
     model = LatentVariance(np.zeros((6, 1)), np.arange(6.0), SquaredExponential(constant=0.0))
     theta = np.array([0.0, 0.0, 20.0, 0.0])  # C_z = e^40 everywhere, jitter lost
-    assert model.state(Unknowns(theta, np.zeros(6))).z_factor is None
+    assert model.state(Unknowns(theta, np.zeros(6))).solved[1].factor is None
     chain = run(model, scheme, theta, np.zeros(6))
     assert sum(n for name, n in chain.events.items() if "C_z not positive definite" in name) > 0
 
@@ -247,7 +247,7 @@ def test_the_most_specific_prior_counts():
     [
         (lambda: SquaredExponential(constant=-1.0), r"constant must be .*got -1\.0; 1\.0 suits"),
         (lambda: SquaredExponential(constant=np.nan), r"constant must be .*got nan; 1\.0 suits"),
-        (lambda: LatentVariance(X, Y, scale="sqrt"), r"scale must be one of .*got 'sqrt'; choose"),
+        (lambda: LatentVariance(X, Y, link="sqrt"), r"link must be one of .*got 'sqrt'; choose"),
         (lambda: LatentVariance(X, Y, jitter=0.0), r"jitter must be .*got 0\.0; the paper has"),
         (lambda: LatentVariance(X, Y, jitter=-1e-3), r"jitter must be .*got -0\.001; the paper"),
     ],

@@ -446,7 +446,7 @@ def test_gradient_of_all_unknowns_together(key):
 def test_gradient_on_surrogate_data(scale):
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((7, 2)), rng.standard_normal(7)
-    model = LatentVariance(X, y, scale=scale, mean_z=0.3, jitter=0.05)
+    model = LatentVariance(X, y, link=scale, mean_z=0.3, jitter=0.05)
     sites = np.stack([rng.exponential(2.0, 7), rng.standard_normal(7)])
     _, target = model.parts["surrogate"](model.state(model.sample_prior(rng)))
     assert_gradient_is_that_of_the_density(*target.given(sites))

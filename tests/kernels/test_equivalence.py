@@ -92,7 +92,7 @@ def test_gplc_is_the_standard_model_after_summing_w_out(n):
 def test_gplc_is_gplv_after_summing_w_and_z_out(n):
     X, y = np.array([[-0.4], [0.5]])[:n], np.array([0.9, -0.6])[:n]
     covariate = LatentCovariate(X, y, AS_VARIANCE, noise_sd=ZETA)
-    variance = LatentVariance(X, y, MAIN + Nugget(), scale="abs", kernel_z=SECOND, jitter=JITTER)
+    variance = LatentVariance(X, y, MAIN + Nugget(), link="abs", kernel_z=SECOND, jitter=JITTER)
     theta = np.log([0.8, 0.6, 1.1])  # rho_y, eta_z, rho_z
     assert len(covariate.names) == len(variance.names) == 3
     nodes, weights = latent_grid(n)
@@ -147,7 +147,7 @@ def test_chains_of_both_models_agree():
     priors = {f"{name}_{which}": value for name, value in PRIORS.items() for which in "yz"}
     priors.pop("signal_sd_y")
     variance = LatentVariance(
-        X, Y, MAIN + Nugget(), priors, scale="abs", kernel_z=SECOND, jitter=JITTER
+        X, Y, MAIN + Nugget(), priors, link="abs", kernel_z=SECOND, jitter=JITTER
     )
     limits = [[-0.3, 0.2], [-1.0, -0.5], [-0.3, 0.3]]
     ours = shares(covariate, covariate.names, limits)

@@ -98,8 +98,8 @@ def covariance_by_hand(model, unknowns):
     """C from `Kernel.matrix` and the formula of the model."""
     theta, latent = unknowns
     A, q = inputs(model, unknowns)
-    size = len(model._kernels()[0].names)
-    matrix = model._kernels()[0].kernel.matrix(theta[:size], A, A, q)
+    size = len(model.processes[0].bound.names)
+    matrix = model.processes[0].bound.kernel.matrix(theta[:size], A, A, q)
     if isinstance(model, LatentVariance):
         if model.link.name == "learned":
             weights = np.exp(theta[-3:])
@@ -122,8 +122,8 @@ def test_log_density_and_covariance_are_the_formulas(name):
     if isinstance(model, LatentCovariate):
         total += norm.logpdf(latent).sum()
     if isinstance(model, LatentVariance):
-        first = len(model._kernels()[0].names)
-        own = theta[first : first + len(model._kernels()[1].names)]
+        first = len(model.processes[0].bound.names)
+        own = theta[first : first + len(model.processes[1].bound.names)]
         c_z = model.kernel_z.matrix(own, model.X, model.X) + model.jitter**2 * np.eye(model.n)
         total += multivariate_normal(np.full(model.n, model.mean_z), c_z).logpdf(latent)
     assert model.log_density(unknowns) == pytest.approx(total, rel=1e-9)
@@ -178,11 +178,11 @@ def test_factor_after_a_sweep_is_that_of_the_new_covariance(name):
     for _ in range(2):
         state, info = model.step(np.random.default_rng(2), state, Update("w", SliceSweep(4.0)))
     assert info.n_exhausted == info.n_impossible == 0
-    assert (state.w != draw(model).latent).all()
+    assert (state.latent != draw(model).latent).all()
     lower = cholesky(model.covariance(state.unknowns), lower=True)
-    np.testing.assert_allclose(np.triu(state.factor.upper), lower.T, atol=1e-9)
+    np.testing.assert_allclose(np.triu(state.solved[0].factor.upper), lower.T, atol=1e-9)
     whitened = solve_triangular(lower, model.y, lower=True)
-    np.testing.assert_allclose(state.factor.whitened, whitened, atol=1e-8)
+    np.testing.assert_allclose(state.solved[0].factor.whitened, whitened, atol=1e-8)
 
 
 def test_sweep_of_a_users_kernel_has_the_distribution_of_the_compiled_one(monkeypatch):
@@ -191,7 +191,7 @@ def test_sweep_of_a_users_kernel_has_the_distribution_of_the_compiled_one(monkey
     unknowns, sampler = draw(model), SliceSweep(2.0)
     for way in ("compiled", "plain"):
         if way == "plain":
-            monkeypatch.setattr(type(model._bound), "program", lambda *_: None)
+            monkeypatch.setattr(type(model.bound), "program", lambda *_: None)
         rng, ends[way] = np.random.default_rng(len(way)), []
         for _ in range(150):
             state = model.state(unknowns)
@@ -199,7 +199,7 @@ def test_sweep_of_a_users_kernel_has_the_distribution_of_the_compiled_one(monkey
                 point, target = model.parts["w"](state)
                 state = sampler.step(rng, point, target)[0].payload
             ends[way].append(
-                [state.w @ state.w, (state.w[0] - state.w[3]) ** 2, state.log_density]
+                [state.latent @ state.latent, (state.latent[0] - state.latent[3]) ** 2, state.log_density]
             )
     for one, two in zip(*(np.transpose(each) for each in ends.values()), strict=True):
         assert ks_2samp(one, two).pvalue > 1e-5
@@ -214,7 +214,7 @@ def largest_change(model, unknowns):
     """Most that any free move of the model's default scheme changes the likelihood."""
     worst, rng = 0.0, np.random.default_rng(3)
     state = model.state(unknowns)
-    if state.factor is None:
+    if state.solved[0].factor is None:
         return 0.0
     for update in model.scheme("default"):
         if update.part.split("[")[0] not in FREE:
@@ -222,10 +222,10 @@ def largest_change(model, unknowns):
         for _ in range(3):
             state, _ = model.step(rng, state, update)
             fresh = model.state(state.unknowns)
-            if fresh.factor is None:
+            if fresh.solved[0].factor is None:
                 return 0.0  # at the edge of what can be factored: nothing to compare
-            gap = abs(fresh.factor.log_density - state.factor.log_density)
-            worst = max(worst, gap / (1.0 + abs(fresh.factor.log_density)))
+            gap = abs(fresh.solved[0].factor.log_density - state.solved[0].factor.log_density)
+            worst = max(worst, gap / (1.0 + abs(fresh.solved[0].factor.log_density)))
     return worst
 
 
@@ -267,7 +267,7 @@ def test_which_moves_are_free():
 
 def test_a_scale_carried_by_several_hyperparameters_moves_all():
     model = LatentCovariate(X, Y, SquaredExponential() + Linear())
-    places = dict(model._bound.moves(0).scale)
+    places = dict(model.bound.moves(0).scale)
     assert {model.names[k]: sign for k, sign in places.items()} == {
         "latent_length_scale": 1.0,
         "latent_slope_sd": -1.0,
@@ -286,7 +286,7 @@ def test_prediction_is_the_textbook_formula(name):
     model = build(name)
     unknowns = draw(model)
     A, q = inputs(model, unknowns)
-    size, kernel = len(model._bound.names), model._bound.kernel
+    size, kernel = len(model.bound.names), model.bound.kernel
     theta, inverse = unknowns.theta[:size], np.linalg.inv(covariance_by_hand(model, unknowns))
     noise = model.noise_variance(unknowns.theta)
     nodes = np.array([[-1.1, 0.0, 0.7], [0.4, 2.0, -0.3]])[:q]
@@ -307,7 +307,7 @@ def test_regression_function_agrees_with_quadrature_over_w(name):
     model = build(name)
     unknowns = draw(model)
     A, _ = inputs(model, unknowns)
-    size, kernel = len(model._bound.names), model._bound.kernel
+    size, kernel = len(model.bound.names), model.bound.kernel
     theta, inverse = unknowns.theta[:size], np.linalg.inv(covariance_by_hand(model, unknowns))
     mean, variance = model.condition(unknowns).function(NEW)
     for row, x in enumerate(NEW):

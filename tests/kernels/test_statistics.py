@@ -36,7 +36,7 @@ MODELS = {
         Y,
         SquaredExponential(constant=0.3),
         {"signal_sd_y": (-2.0, 0.4), "length_scale": (0.0, 0.4), "signal_sd_z": (0.0, 0.4)},
-        scale="learned",
+        link="learned",
         kernel_z=Constant(1.0) + Matern32(),
         mean_z=0.5,
         jitter=0.1,

@@ -312,8 +312,8 @@ class SweepIgnoresTheData(SliceSweep):
 
     def step(self, rng, point, target):
         model, state = target._model, target._state
-        moved = model.state(state.unknowns._replace(latent=rng.standard_normal(state.w.size)))
-        return Point(moved.w, moved.log_density, moved), Info(1.0, 0)
+        moved = model.state(state.unknowns._replace(latent=rng.standard_normal(state.latent.size)))
+        return Point(moved.latent, moved.log_density, moved), Info(1.0, 0)
 
 
 class FoldAlwaysAccepts(SymmetricProposal):

@@ -242,7 +242,7 @@ def test_gplv_latent_values(sampler, scale, note):
     eta_y, rho_y, eta_z, rho_z = np.exp(theta)
     constant, jitter = 0.3, 0.1
     model = LatentVariance(
-        x[:, None], y, SquaredExponential(constant=constant), scale=scale, jitter=jitter
+        x[:, None], y, SquaredExponential(constant=constant), link=scale, jitter=jitter
     )
     square = (x[:, None] - x) ** 2
     k_y = constant**2 + eta_y**2 * np.exp(-square / rho_y**2)
