@@ -1,4 +1,9 @@
-"""Correlation matrices of the squared exponential."""
+"""Correlation matrices of the squared exponential.
+
+Loops that may add in any order (`reassoc`) write nothing to memory, here and in all of this room:
+before it works on several entries at once, a loop that writes asks whether its arrays lie far enough
+apart. So the order of its sums, and the last bit, would depend on where they happen to lie.
+"""
 
 import math
 
@@ -64,14 +69,19 @@ def times_latent_correlation(correlation: Array, w: Array, inverse_square: float
     return result
 
 
-@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
-def _product(result: Array, a: Array, b: Array) -> float:
-    """Result = a b, entry by entry, and the sum of it."""
-    total = 0.0
+@njit(cache=True, error_model="numpy")
+def _multiply(result: Array, a: Array, b: Array) -> None:
+    """Result = a b, entry by entry."""
     for j in range(result.size):
-        value = a[j] * b[j]
-        result[j] = value
-        total += value
+        result[j] = a[j] * b[j]
+
+
+@njit(cache=True, fastmath={"reassoc"}, error_model="numpy")
+def _total(values: Array) -> float:
+    """Sum of values."""
+    total = 0.0
+    for j in range(values.size):
+        total += values[j]
     return total
 
 
@@ -85,16 +95,22 @@ def _dot(a: Array, b: Array) -> float:
 
 
 @njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
-def _gaps(row: Array, value: float, others: Array, pulls: Array) -> tuple[float, float]:
-    """Sums of row (value - others) and row (value - others)^2; pulls -= the first's terms."""
+def _gaps(row: Array, value: float, others: Array) -> tuple[float, float]:
+    """Sums of row (value - others) and row (value - others)^2."""
     first, second = 0.0, 0.0
     for j in range(row.size):
         gap = value - others[j]
         term = row[j] * gap
         first += term
         second += term * gap
-        pulls[j] -= term
     return first, second
+
+
+@njit(cache=True, error_model="numpy")
+def _pull_back(pulls: Array, row: Array, value: float, others: Array) -> None:
+    """Pulls -= row (value - others)."""
+    for j in range(row.size):
+        pulls[j] -= row[j] * (value - others[j])
 
 
 @njit(cache=True)
@@ -119,12 +135,14 @@ def correlation_gradient(
     total, row = 0.0, np.empty(n)
     for i in range(n):
         product = row[:i]
-        total += 2.0 * _product(product, weights[i, :i], unit[i, :i])
+        _multiply(product, weights[i, :i], unit[i, :i])
+        total += 2.0 * _total(product)
         total += weights[i, i] * unit[i, i]
         for k in range(d):
             by_distances[k] += 2.0 * _dot(product, distances[k, i, :i])
         for c in range(q):
-            first, second = _gaps(product, W[c, i], W[c, :i], by_latent[c, :i])
+            first, second = _gaps(product, W[c, i], W[c, :i])
+            _pull_back(by_latent[c, :i], product, W[c, i], W[c, :i])
             by_latent[c, i] += first
             by_gaps[c] += 2.0 * second
     for k in range(n_scales, theta.size):
