@@ -1,9 +1,4 @@
-"""Correlation matrices of the squared exponential.
-
-Loops that may add in any order (`reassoc`) write nothing to memory, here and in all of this room:
-before it works on several entries at once, a loop that writes asks whether its arrays lie far enough
-apart. So the order of its sums, and the last bit, would depend on where they happen to lie.
-"""
+"""Correlation matrices of the squared exponential."""
 
 import math
 
@@ -76,7 +71,7 @@ def _multiply(result: Array, a: Array, b: Array) -> None:
         result[j] = a[j] * b[j]
 
 
-@njit(cache=True, fastmath={"reassoc"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"reassoc"}, error_model="numpy")
 def _total(values: Array) -> float:
     """Sum of values."""
     total = 0.0
@@ -85,7 +80,7 @@ def _total(values: Array) -> float:
     return total
 
 
-@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def _dot(a: Array, b: Array) -> float:
     """Sum of a b."""
     total = 0.0
@@ -94,7 +89,7 @@ def _dot(a: Array, b: Array) -> float:
     return total
 
 
-@njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"contract", "reassoc"}, error_model="numpy")
 def _gaps(row: Array, value: float, others: Array) -> tuple[float, float]:
     """Sums of row (value - others) and row (value - others)^2."""
     first, second = 0.0, 0.0

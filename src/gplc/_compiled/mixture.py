@@ -84,7 +84,7 @@ def _mills_ratio(v: float) -> float:
     return (even + p * odd) * (5.0 * reciprocal)
 
 
-@njit(cache=True, fastmath={"reassoc", "nsz"})
+@njit(cache=True, forceinline=True, fastmath={"reassoc", "nsz"})
 def _total(values: Array) -> float:
     """Sum of an array; several partial sums at once, which the compiler may arrange."""
     total = 0.0
@@ -159,7 +159,7 @@ def _normal_quantile(probability: float) -> float:
     return -top / bottom if q < 0.0 else top / bottom
 
 
-@njit(cache=True, fastmath={"reassoc", "nsz"})
+@njit(cache=True, forceinline=True, fastmath={"reassoc", "nsz"})
 def _centre(means: Array) -> float:
     """Mean of one row's means; the second pass removes the rounding error of the first."""
     m = means.shape[0]
@@ -174,7 +174,7 @@ def _centre(means: Array) -> float:
     return centre + correction / m
 
 
-@njit(cache=True, fastmath={"reassoc", "nsz"})
+@njit(cache=True, forceinline=True, fastmath={"reassoc", "nsz"})
 def _scale(means: Array, sds: Array, centre: float) -> float:
     """Mean of |mean_j - centre| + sd_j.
 
@@ -197,7 +197,7 @@ def centres(means: Array) -> Array:
     return out
 
 
-@njit(cache=True, fastmath={"reassoc", "nsz"}, error_model="numpy")
+@njit(cache=True, forceinline=True, fastmath={"reassoc", "nsz"}, error_model="numpy")
 def _row_moments(means: Array, sds: Array) -> tuple[float, float, float, float, float]:
     """Mean, scale, SD in units of scale, skewness and excess kurtosis of one row.
 
@@ -514,7 +514,7 @@ def _absolute_differences(d: float, s: float, ds: Array, ss: Array, out: Array) 
         out[j] = distance + 2.0 * sigma * kernel * (1.0 / SQRT_2PI - v * _mills_ratio(v))
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _spread_pairwise(d: Array, s: Array, scratch: Array) -> float:
     """E|t - t'| / 2 for two draws t, t' of the mixture: the sum over all pairs, O(M^2)."""
     m = d.shape[0]
@@ -528,7 +528,7 @@ def _spread_pairwise(d: Array, s: Array, scratch: Array) -> float:
     return (off_diagonal + diagonal / math.sqrt(math.pi)) / m / m
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, forceinline=True, error_model="numpy")
 def _spread(d: Array, s: Array, sd: float, scratch: Array) -> float:
     """E|t - t'| / 2 = integral of F (1 - F) for one row, to about 1e-9 relative.
 

@@ -91,7 +91,7 @@ def add_function(
             values[i, j] += -row[j] if steps and candidates[i, j] < 0.0 else row[j]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract", "reassoc"})
 def _row(squares: Array, weights: Array, half: float) -> tuple[float, float]:
     """Sum of weights exp(-half (squares - least)), and the least of squares."""
     least = squares[0]

@@ -30,7 +30,7 @@ def _add_four_to_two(
         y[i] += ya * a[i] + yb * b[i] + yc * c[i] + yd * d[i]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def _inner(a: Array, b: Array) -> float:
     """Inner product of short vectors, summed in whatever order is fastest."""
     total = 0.0
@@ -39,7 +39,7 @@ def _inner(a: Array, b: Array) -> float:
     return total
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def _reflect(tail: Array, reflector: Array, head: float, scale: float, old: float) -> float:
     """Reflect the column (old, tail), in place; the new first entry, its sign turned."""
     step = scale * (head * old + _inner(reflector, tail))
@@ -48,7 +48,7 @@ def _reflect(tail: Array, reflector: Array, head: float, scale: float, old: floa
     return head * step - old
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract"})
 def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None:
     """Turn the factor of n cases into that of the last n - count, in place.
 

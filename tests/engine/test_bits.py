@@ -1,0 +1,132 @@
+"""The last bit of compiled functions depends on their arguments and on nothing else."""
+
+import ast
+import importlib
+import inspect
+import itertools
+import pkgutil
+import textwrap
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.dispatcher import Dispatcher
+
+from gplc import _compiled
+
+COMPILED = {
+    f"{module.name}.{name}": function
+    for module in pkgutil.iter_modules(_compiled.__path__)
+    for name, function in vars(importlib.import_module(f"gplc._compiled.{module.name}")).items()
+    if isinstance(function, Dispatcher) and function.__module__.endswith(module.name)
+}
+
+
+def loose(function: Dispatcher) -> bool:
+    """Whether it may add in any order."""
+    return "reassoc" in function.targetoptions.get("fastmath", ())
+
+
+def called(function: Dispatcher) -> list[Dispatcher]:
+    names = inspect.getclosurevars(function.py_func).globals.values()
+    return [each for each in names if isinstance(each, Dispatcher)]
+
+
+def reaches_loose(function: Dispatcher) -> bool:
+    return loose(function) or any(reaches_loose(each) for each in called(function))
+
+
+def writes(function: Dispatcher) -> bool:
+    """Whether it sets entries of arrays."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(function.py_func)))
+    return any(
+        isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(tree)
+    )
+
+
+@njit(fastmath={"reassoc"})
+def product_and_total(result, a, b):
+    total = 0.0
+    for j in range(result.size):
+        result[j] = a[j] * b[j]
+        total += result[j]
+    return total
+
+
+def test_what_adds_in_any_order_writes_nothing():
+    assert [name for name, each in COMPILED.items() if loose(each) and writes(each)] == []
+    assert any(map(loose, COMPILED.values()))
+    assert loose(product_and_total)
+    assert writes(product_and_total)
+
+
+def test_what_adds_in_any_order_has_no_second_copy():
+    shared = {each for function in COMPILED.values() for each in called(function)}
+    assert any(map(reaches_loose, shared))
+    for each in shared:
+        assert not reaches_loose(each) or each.targetoptions.get("forceinline"), each
+
+
+# Arrays of these functions that are not vectors of one length n.
+SHAPES = {
+    "covariate_sweep._covariances": {
+        "rows": "3n", "values": "3", "amplitudes": "1n", "offsets": "0n", "codes": "13",
+        "numbers": "12",
+    },
+    "pools.fill": {"w": "3", "starts": "3", "jitters": "3n", "candidates": "3n", "weights": "3n"},
+    "pools.add_function": {
+        "values": "3n", "candidates": "3n", "nodes": "4", "coefficients": "34",
+    },
+    "triangular._add_four_to_two": {"weights": "24"},
+    "triangular.drop_leading": {"upper": "nn", "rows": "4n"},
+    "triangular.solve_lower_rows": {"upper": "nn", "right": "3n"},
+}  # fmt: skip
+WHOLE = {"count": 3, "degree": 1, "steps": 0, "code": 0}
+
+
+def bits(function: Dispatcher, shapes: dict, n: int, gap: int, turn: int, step: int) -> bytes:
+    """All that a function returns and leaves in arrays that lie `gap` apart.
+
+    Their order in memory is that of the arguments, turned round and, with `step` -1, reversed.
+    """
+    rng = np.random.default_rng(n)
+    arguments = {}
+    for each in inspect.signature(function.py_func).parameters.values():
+        if each.annotation is int:
+            arguments[each.name] = WHOLE.get(each.name, n)
+        elif each.annotation is float:
+            arguments[each.name] = -0.7 if each.name == "x" else 0.7
+        else:
+            shape = shapes.get(each.name, "n")
+            value = 0.1 + rng.random([n if size == "n" else int(size) for size in shape])
+            if each.name == "upper":
+                value = np.triu(value) + n * np.eye(n)
+            whole = "int" in str(each.annotation)
+            arguments[each.name] = np.zeros(value.shape, np.int64) if whole else value
+    arrays = [key for key, value in arguments.items() if isinstance(value, np.ndarray)]
+    room = np.empty(sum(arguments[key].size + gap for key in arrays))
+    used = 0
+    for key in (arrays[turn:] + arrays[:turn])[::step]:
+        value = arguments[key]
+        place = room[used : used + value.size].view(value.dtype).reshape(value.shape)
+        place[...] = value
+        arguments[key] = place
+        used += value.size + gap
+    result = function(*arguments.values())
+    left = [arguments[key].tobytes() for key in arrays]
+    return b"".join([repr(result).encode(), *left])
+
+
+def places_matter(function: Dispatcher, shapes: dict) -> bool:
+    return any(
+        bits(function, shapes, n, gap, turn, step) != bits(function, shapes, n, 200, 0, 1)
+        for n, gap, turn, step in itertools.product(range(5, 33), (0, 3), range(4), (1, -1))
+    )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in COMPILED.items() if each.targetoptions.get("fastmath")]
+)
+def test_it_does_not_matter_where_arrays_lie(name):
+    assert not places_matter(COMPILED[name], SHAPES.get(name, {}))
