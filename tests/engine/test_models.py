@@ -14,7 +14,7 @@ from gplc.models.latent_covariate.model import local_ranks
 from gplc.priors import DEFAULTS, kind
 from gplc.samplers import Direct
 
-VARIANTS = [("std", {}), ("gplc", {}), ("gplv", {"scale": "log"}), ("gplv", {"scale": "abs"})]
+VARIANTS = [("std", {}), ("gplc", {}), ("gplv", {"link": "log"}), ("gplv", {"link": "abs"})]
 KERNELS = [
     (1, True, 1.0),  # inputs, ARD, constant
     (1, False, 0.0),
@@ -318,7 +318,7 @@ def test_gplc_function_and_residual_variance_agree_with_quadrature_over_w(kernel
 
 @pytest.mark.parametrize("scale", ["log", "abs"])
 def test_gplv_residual_variance_with_many_nodes_is_the_closed_form(scale):
-    model, rng = build(("gplv", {"scale": scale}, 1, True, 1.0)), np.random.default_rng(9)
+    model, rng = build(("gplv", {"link": scale}, 1, True, 1.0)), np.random.default_rng(9)
     unknowns = draw(model, rng)
     new = np.array([[-0.7], [0.1], [3.0]])
     conditioned = model.condition(unknowns)

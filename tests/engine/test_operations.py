@@ -106,7 +106,9 @@ def test_free_moves_leave_the_likelihood_as_it_was():
         if update.part in ("shift", "scale", "reflection"):
             state, _ = model.step(rng, state, update)
             fresh = model.state(state.unknowns)
-            assert fresh.solved[0].factor.log_density == pytest.approx(before, abs=1e-8), update.part
+            assert fresh.solved[0].factor.log_density == pytest.approx(before, abs=1e-8), (
+                update.part
+            )
             assert fresh.log_density == pytest.approx(state.log_density, abs=1e-8), update.part
 
 

@@ -13,7 +13,7 @@ SCHEMES = [
     for key, cls in MODELS.items()
     for scheme in cls.schemes
     if scheme != "default"
-] + [("gplc", "default", {}), *(("gplv", s, {"scale": "abs"}) for s in ("paper", "slice"))]
+] + [("gplc", "default", {}), *(("gplv", s, {"link": "abs"}) for s in ("paper", "slice"))]
 every_scheme = pytest.mark.parametrize(
     ("key", "scheme", "options"),
     SCHEMES,

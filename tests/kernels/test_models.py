@@ -71,7 +71,7 @@ MODELS = {
         {"kernel": ON_X["product"], "kernel_z": ON_X["rational"], "jitter": 0.3},
     ),
     "gplv centre": (LatentVariance, {"mean_z": -0.8, "jitter": 0.3}),
-    "gplv learned": (LatentVariance, {"scale": "learned", "jitter": 0.3}),
+    "gplv learned": (LatentVariance, {"link": "learned", "jitter": 0.3}),
 }
 every_model = pytest.mark.parametrize("name", MODELS)
 every_gplc = pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("gplc")])
@@ -199,7 +199,11 @@ def test_sweep_of_a_users_kernel_has_the_distribution_of_the_compiled_one(monkey
                 point, target = model.parts["w"](state)
                 state = sampler.step(rng, point, target)[0].payload
             ends[way].append(
-                [state.latent @ state.latent, (state.latent[0] - state.latent[3]) ** 2, state.log_density]
+                [
+                    state.latent @ state.latent,
+                    (state.latent[0] - state.latent[3]) ** 2,
+                    state.log_density,
+                ]
             )
     for one, two in zip(*(np.transpose(each) for each in ends.values()), strict=True):
         assert ks_2samp(one, two).pvalue > 1e-5

@@ -136,23 +136,23 @@ SETTINGS = {
     # Blocks of two cases, so that a block has cases outside it; intervals so narrow that stepping
     # out meets points that were not foreseen.
     "gplc-paper-blocks": Setting("gplc", "paper", {"latent_width": 0.7}, {}),
-    "gplv-log-paper": Setting("gplv", "paper", {"repeats": 5}, {"scale": "log", "jitter": 0.05}),
-    "gplv-log-default": Setting("gplv", "default", {}, {"scale": "log", "jitter": 0.05}),
-    "gplv-abs-default": Setting("gplv", "default", {}, {"scale": "abs", "jitter": 0.05}),
-    "gplv-log-default-surrogate": Setting("gplv", "default", {}, {"scale": "log", "jitter": 0.05}),
-    "gplv-abs-default-surrogate": Setting("gplv", "default", {}, {"scale": "abs", "jitter": 0.05}),
+    "gplv-log-paper": Setting("gplv", "paper", {"repeats": 5}, {"link": "log", "jitter": 0.05}),
+    "gplv-log-default": Setting("gplv", "default", {}, {"link": "log", "jitter": 0.05}),
+    "gplv-abs-default": Setting("gplv", "default", {}, {"link": "abs", "jitter": 0.05}),
+    "gplv-log-default-surrogate": Setting("gplv", "default", {}, {"link": "log", "jitter": 0.05}),
+    "gplv-abs-default-surrogate": Setting("gplv", "default", {}, {"link": "abs", "jitter": 0.05}),
     "gplv-log-elliptical": Setting(
-        "gplv", "elliptical", {"repeats": 2}, {"scale": "log", "jitter": 0.05}
+        "gplv", "elliptical", {"repeats": 2}, {"link": "log", "jitter": 0.05}
     ),
-    "gplv-log-metropolis": Setting("gplv", "metropolis", {}, {"scale": "log", "jitter": 0.05}),
-    "gplv-log-slice": Setting("gplv", "slice", {}, {"scale": "log", "jitter": 0.05}),
-    "gplv-abs-paper": Setting("gplv", "paper", {"repeats": 5}, {"scale": "abs", "jitter": 0.05}),
-    "gplv-abs-slice": Setting("gplv", "slice", {}, {"scale": "abs", "jitter": 0.05}),
+    "gplv-log-metropolis": Setting("gplv", "metropolis", {}, {"link": "log", "jitter": 0.05}),
+    "gplv-log-slice": Setting("gplv", "slice", {}, {"link": "log", "jitter": 0.05}),
+    "gplv-abs-paper": Setting("gplv", "paper", {"repeats": 5}, {"link": "abs", "jitter": 0.05}),
+    "gplv-abs-slice": Setting("gplv", "slice", {}, {"link": "abs", "jitter": 0.05}),
 }
 HEAVY_SETTINGS = {
-    "gplv-log-paper-40": Setting("gplv", "paper", {}, {"scale": "log"}),
-    "gplv-abs-elliptical": Setting("gplv", "elliptical", {}, {"scale": "abs"}),
-    "gplv-abs-metropolis": Setting("gplv", "metropolis", {}, {"scale": "abs"}),
+    "gplv-log-paper-40": Setting("gplv", "paper", {}, {"link": "log"}),
+    "gplv-abs-elliptical": Setting("gplv", "elliptical", {}, {"link": "abs"}),
+    "gplv-abs-metropolis": Setting("gplv", "metropolis", {}, {"link": "abs"}),
 }
 if HEAVY:
     SETTINGS |= HEAVY_SETTINGS

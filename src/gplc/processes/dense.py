@@ -44,7 +44,7 @@ class Dense(NamedTuple):
     ... )
     >>> solved = Dense.at(process, np.zeros(3), np.array([0.5, -0.5]))
     >>> round(solved.log_density, 4)
-    -3.0317
+    -2.9731
     >>> mean, variance = solved.left_out()
     >>> mean.round(4).tolist(), variance.round(4).tolist()
     ([-0.228, 0.228], [2.3763, 2.3763])

@@ -127,6 +127,4 @@ class LinkedNoise:
 
     def at(self, theta: Array, X: Array) -> Array:
         """A new case has a z of its own: ask for the variance there."""
-        raise TypeError(
-            "the noise at new rows depends on their z: give it as LinkedNoise(link, z)"
-        )
+        raise TypeError("the noise of a new case depends on its z: ask LinkedNoise(link, z)")

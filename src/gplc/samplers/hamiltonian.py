@@ -3,16 +3,14 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
+from gplc._types import Array
 from gplc.samplers.metropolis import adapted_step
-from gplc.samplers.protocol import GradientTarget, Info, Point, impossible
-
-Array = NDArray[np.float64]
+from gplc.samplers.protocol import GradientTarget, Info, Point, SurrogateTarget, impossible
 
 # The metric is learned anew from windows of this many iterations and more.
 FIRST_WINDOW, WINDOW_GROWTH = 40, 1.5
@@ -249,7 +247,9 @@ class SurrogateHamiltonian(Hamiltonian):
                 f"False, got {self.dense!r} and {self.conditional!r}"
             )
 
-    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+    def step(  # type: ignore[override]
+        self, rng: np.random.Generator, point: Point, target: SurrogateTarget
+    ) -> tuple[Point, Info]:
         """One trajectory in the coordinates that a `SurrogateTarget` has for these `sites`."""
         end, info = super().step(rng, *target.given(self.sites))
         if impossible(end.log_density):

@@ -4,12 +4,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
+from gplc._types import Array
 from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
-
-Array = NDArray[np.float64]
 
 
 def adapted_step(

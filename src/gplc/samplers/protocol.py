@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 
 class Point(NamedTuple):
@@ -71,6 +70,61 @@ class SurrogateTarget(NamedTuple):
 
     given: Callable[[float | Array], tuple[Point, GradientTarget]]
     evidence: Callable[[Point], Array]
+
+
+class DirectTarget(Protocol):
+    """A distribution that can be drawn from."""
+
+    def draw(self, rng: np.random.Generator) -> Point:
+        """A draw."""
+
+
+class ProposalTarget(Protocol):
+    """A density with proposals of its own making."""
+
+    def propose(self, rng: np.random.Generator, point: Point) -> Point:
+        """A proposal, as probable from the new point as from the old."""
+
+
+class SliceSweepTarget(Protocol):
+    """A vector whose entries can be slice-sampled in turn, with work shared between them."""
+
+    def slice_sweep(
+        self, rng: np.random.Generator, width: float, max_steps: int, max_shrinks: int
+    ) -> tuple[Point, Info]:
+        """One update of every entry; settings as in `Slice`."""
+
+
+class MetropolisSweepTarget(Protocol):
+    """A vector whose entries can be updated by random walks in turn, with work shared."""
+
+    def metropolis_sweep(self, rng: np.random.Generator, steps: Array) -> tuple[Point, Info]:
+        """One update of every entry, with a step size for each; `Info` has a rate for each."""
+
+
+class Pool(Protocol):
+    """Many values, each with candidates, one of which is to be chosen; and a scale to be moved.
+
+    The density of the scale, `scale`, is that with all values summed out over their candidates;
+    None if it is fixed.
+    """
+
+    @property
+    def scale(self) -> tuple[Point, ScalarTarget] | None:
+        """Where the scale is, and its target."""
+
+    def choose(self, rng: np.random.Generator, scale: float | None) -> tuple[Point, float]:
+        """A candidate for every value, given the scale; and the share of values that moved.
+
+        The point is impossible if nothing can be computed there.
+        """
+
+
+class PoolTarget(Protocol):
+    """A target that makes such pools."""
+
+    def pool(self, rng: np.random.Generator, point: Point, size: int, zoom: float) -> Pool | None:
+        """A pool with `size` candidates in a window of `zoom` times the range; None: not here."""
 
 
 class Sampler(Protocol):

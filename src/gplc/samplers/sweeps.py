@@ -5,17 +5,22 @@ the sampler holds the settings and learns them.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
+from gplc._types import Array
 from gplc.samplers.metropolis import accepts, adapted_step
-from gplc.samplers.protocol import Info, Point, impossible
+from gplc.samplers.protocol import (
+    DirectTarget,
+    Info,
+    MetropolisSweepTarget,
+    Point,
+    ProposalTarget,
+    SliceSweepTarget,
+    impossible,
+)
 from gplc.samplers.slice import adapted_width
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class SliceSweep:
         _check.integer("max_steps", self.max_steps, at_least=1, advice="100 is plenty")
         _check.integer("max_shrinks", self.max_shrinks, at_least=1, advice="200 is plenty")
 
-    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+    def step(
+        self, rng: np.random.Generator, point: Point, target: SliceSweepTarget
+    ) -> tuple[Point, Info]:
         """One sweep: `target.slice_sweep`."""
         return target.slice_sweep(rng, self.width, self.max_steps, self.max_shrinks)
 
@@ -65,7 +72,9 @@ class MetropolisSweep:
         smallest = float(np.min(self.step_sizes))
         _check.number("step_sizes", smallest, above=0.0, advice="start at 1.0 and let it adapt")
 
-    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+    def step(
+        self, rng: np.random.Generator, point: Point, target: MetropolisSweepTarget
+    ) -> tuple[Point, Info]:
         """One sweep: `target.metropolis_sweep`."""
         steps = np.full(point.position.shape, self.step_sizes, dtype=np.float64)
         return target.metropolis_sweep(rng, steps)
@@ -93,7 +102,9 @@ class SymmetricProposal:
     def __post_init__(self) -> None:
         _check.integer("repeats", self.repeats, at_least=1, advice="1 is a good start")
 
-    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+    def step(
+        self, rng: np.random.Generator, point: Point, target: ProposalTarget
+    ) -> tuple[Point, Info]:
         """`repeats` proposals."""
         n_accepted = n_impossible = 0
         for _ in range(self.repeats):
@@ -113,7 +124,9 @@ class SymmetricProposal:
 class Direct:
     """A draw straight from the target's distribution: `target.draw`."""
 
-    def step(self, rng: np.random.Generator, point: Point, target: Any) -> tuple[Point, Info]:
+    def step(
+        self, rng: np.random.Generator, point: Point, target: DirectTarget
+    ) -> tuple[Point, Info]:
         """One draw."""
         return target.draw(rng), Info(1.0, 0)
 

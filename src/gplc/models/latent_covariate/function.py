@@ -25,8 +25,7 @@ from gplc._compiled.covariate_sweep import EXP_GAP, PRODUCT, SIDES
 from gplc._linalg import pivoted_root, solve_both, thin_root, usable
 from gplc.kernels.bound import Program
 from gplc.models.base import State
-from gplc.samplers.protocol import Info, Point, ScalarTarget, impossible
-from gplc.samplers.slice import Slice
+from gplc.samplers.protocol import Point, ScalarTarget, impossible
 
 if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
@@ -159,15 +158,15 @@ class LatentFunction:
         pools.fill(w, zoom, starts, rng.random((w.size, size)), candidates, weights)
         return starts, candidates, weights
 
-    def pool_update(
-        self, rng: np.random.Generator, point: Point, size: int, zoom: float, width: float
-    ) -> tuple[Point, Info]:
-        """Draw g; then sigma, with every w_i summed out over its pool; then every w_i."""
+    def pool(
+        self, rng: np.random.Generator, point: Point, size: int, zoom: float
+    ) -> "FunctionPool | None":
+        """Draw g, and a pool of candidates for every w_i; None where g cannot be drawn."""
         model, state = self._model, point.payload
         w = model.columns(state.latent)[self._column]
         if state.solved[0].factor is None or not self._terms or np.abs(w).max() > pools.END:
             model.ledger["function not drawn"] += 1
-            return point, Info(0.0, 0, n_impossible=int(impossible(point.log_density)))
+            return None
         level, drawn = self._draw(rng, state)
         starts, candidates, weights = self._pools(rng, w, size, zoom)
         values = np.zeros((model.n, size))
@@ -182,31 +181,45 @@ class LatentFunction:
                 term.steps,
             )
         squares = ((model.y - level)[:, None] - values) ** 2
-        theta, info = self._noise_step(rng, state.theta, squares, weights, width)
-        chosen = starts.copy()
-        log_noise_sd = 0.5 * math.log(model.noise_variance(theta))
-        pools.choose(rng.random(model.n), squares, weights, log_noise_sd, chosen)
-        moved = state.latent.copy()
-        model.columns(moved)[self._column] = candidates[np.arange(model.n), chosen]
-        after = model.moved(state, moved, theta)
-        if impossible(after.log_density):
-            return point, info._replace(acceptance=0.0, n_impossible=info.n_impossible + 1)
-        share = float(np.mean(chosen != starts))
-        return Point(moved, after.log_density, after), info._replace(acceptance=share)
+        return FunctionPool(model, state, self._column, starts, candidates, weights, squares)
 
-    def _noise_step(
-        self, rng: np.random.Generator, theta: Array, squares: Array, weights: Array, width: float
-    ) -> tuple[Array, Info]:
-        """Slice sampling of log sigma with w summed out, if sigma is learned."""
-        priors = self._model.priors
-        if self._model.noise_sd is not None:
-            return theta, Info(0.0, 0)
+
+class FunctionPool(NamedTuple):
+    """Candidates for every w_i, with what g says about each."""
+
+    model: "LatentCovariate"
+    state: State
+    column: int
+    starts: NDArray[np.int64]  # which of its candidates each w_i is
+    candidates: Array  # (n, size)
+    weights: Array  # of candidates, by the prior
+    squares: Array  # (y_i - g(x_i, w))^2 at every candidate w
+
+    @property
+    def scale(self) -> tuple[Point, ScalarTarget] | None:
+        """Log sigma, with every w_i summed out over its pool; None if it is fixed."""
+        model, entry = self.model, self.model.processes[0].noise_place.start
+        if model.noise_sd is not None:
+            return None
 
         def evaluate(value: float) -> Point:
-            prior = priors.log_density_of(-1, value)
+            prior = model.priors.log_density_of(entry, value)
             if impossible(prior):
                 return Point(value, prior)
-            return Point(value, pools.log_likelihood(squares, weights, value) + prior)
+            return Point(value, pools.log_likelihood(self.squares, self.weights, value) + prior)
 
-        point, info = Slice(width).step(rng, evaluate(float(theta[-1])), ScalarTarget(evaluate))
-        return np.append(theta[:-1], point.position), info
+        return evaluate(float(self.state.theta[entry])), ScalarTarget(evaluate)
+
+    def choose(self, rng: np.random.Generator, scale: float | None) -> tuple[Point, float]:
+        """Every w_i from its pool; and the share of those that are new."""
+        model, theta = self.model, self.state.theta
+        if scale is not None:
+            theta = theta.copy()
+            theta[model.processes[0].noise_place] = scale
+        chosen = self.starts.copy()
+        log_noise_sd = 0.5 * math.log(model.noise_variance(theta))
+        pools.choose(rng.random(model.n), self.squares, self.weights, log_noise_sd, chosen)
+        w = self.state.latent.copy()
+        model.columns(w)[self.column] = self.candidates[np.arange(model.n), chosen]
+        moved = model.moved(self.state, w, theta)
+        return Point(w, moved.log_density, moved), float(np.mean(chosen != self.starts))
