@@ -9,26 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from gplc._version import __version__
-from gplc.cli.options import (
-    DEFAULT_SECONDS,
-    MAX_ROWS,
-    AsJson,
-    Data,
-    Delimiter,
-    DropMissing,
-    Features,
-    Fit,
-    Jobs,
-    MaxRows,
-    MaxSeconds,
-    Seed,
-    Strict,
-    Target,
-    check_out,
-    draws_in,
-    load_fit,
-    read_data,
-)
+from gplc.cli import options
 from gplc.cli.shared import INTERRUPTED, UNCONVERGED, command, fail, print_json, say
 
 DEFAULT_MODEL = "gplc"
@@ -71,9 +52,9 @@ def _known_model(key: str) -> str:
     kind=NamingModels,
 )
 def fit(
-    data: Data,
-    target: Target,
-    features: Features = None,
+    data: options.Data,
+    target: options.Target,
+    features: options.Features = None,
     model: Annotated[
         str,
         typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
@@ -85,27 +66,27 @@ def fit(
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
     draws: Annotated[str, typer.Option(help="Of each chain; auto: until converged.")] = "auto",
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 500,
-    max_seconds: MaxSeconds = None,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
+    max_seconds: options.MaxSeconds = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
     checkpoint: Annotated[
         str | None, typer.Option(help="Keep the run here; the same command goes on with it.")
     ] = None,
-    delimiter: Delimiter = None,
-    max_rows: MaxRows = MAX_ROWS,
-    drop_missing: DropMissing = False,
-    strict: Strict = False,
-    as_json: AsJson = False,
+    delimiter: options.Delimiter = None,
+    max_rows: options.MaxRows = options.MAX_ROWS,
+    drop_missing: options.DropMissing = False,
+    strict: options.Strict = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit a model to a table and save it."""
     from gplc.comparison import every_model
 
-    count = draws_in(draws)
+    count = options.draws_in(draws)
     name = out or ("fit.nc" if data == "-" else f"{Path(data).stem}.fit.nc")
-    check_out(name)
-    X, y = read_data(data, target, features, delimiter, max_rows, drop_missing)
+    options.check_out(name)
+    X, y = options.read_data(data, target, features, delimiter, max_rows, drop_missing)
     if max_seconds is None and count == "auto":
-        max_seconds = DEFAULT_SECONDS
+        max_seconds = options.DEFAULT_SECONDS
     models = every_model(
         chains=chains,
         draws=count,
@@ -126,21 +107,21 @@ def fit(
 
 @command("gplc resume motorcycle.fit.nc", "gplc resume fit.nc --draws 2000 --out longer.nc")
 def resume(
-    fit: Fit,
+    fit: options.Fit,
     draws: Annotated[str, typer.Option(help="To add to each chain; auto: until good.")] = "auto",
-    max_seconds: MaxSeconds = None,
+    max_seconds: options.MaxSeconds = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="By default FIT itself.")] = None,
-    jobs: Jobs = -1,
-    strict: Strict = False,
-    as_json: AsJson = False,
+    jobs: options.Jobs = -1,
+    strict: options.Strict = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Go on sampling where a fit stopped."""
-    count = draws_in(draws)
+    count = options.draws_in(draws)
     name = out or fit
-    check_out(name)
-    model = load_fit(fit)
+    options.check_out(name)
+    model = options.load_fit(fit)
     if max_seconds is None and count == "auto":
-        max_seconds = DEFAULT_SECONDS
+        max_seconds = options.DEFAULT_SECONDS
     model.set_params(n_jobs=jobs, progress="auto", max_seconds=max_seconds)
     if count == "auto":
         _extend_until_good(model, float(max_seconds or math.inf))

@@ -7,21 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from gplc.cli import options
 from gplc.cli.fitting import fit
-from gplc.cli.options import (
-    MAX_ROWS,
-    AsJson,
-    Data,
-    Delimiter,
-    DropMissing,
-    Features,
-    Jobs,
-    MaxRows,
-    Seed,
-    Target,
-    names_in,
-    read_data,
-)
 from gplc.cli.predicting import predict
 from gplc.cli.shared import command, print_json
 from gplc.cli.showing import plot, report
@@ -32,19 +19,19 @@ from gplc.cli.showing import plot, report
     "gplc compare data.csv -y y -x a,b --folds 10 --json",
 )
 def compare(
-    data: Data,
-    target: Target,
-    features: Features = None,
+    data: options.Data,
+    target: options.Target,
+    features: options.Features = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts, each left out in turn.")] = 5,
     chains: Annotated[int, typer.Option(min=1, help="Chains of each fit.")] = 2,
     draws: Annotated[int, typer.Option(min=1, help="Draws of each chain.")] = 400,
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 300,
-    seed: Seed = 0,
-    jobs: Jobs = -1,
-    delimiter: Delimiter = None,
-    max_rows: MaxRows = MAX_ROWS,
-    drop_missing: DropMissing = False,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    delimiter: options.Delimiter = None,
+    max_rows: options.MaxRows = options.MAX_ROWS,
+    drop_missing: options.DropMissing = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Does the noise depend on x, and is it Gaussian? All models by cross-validation."""
     from rich.console import Console
@@ -52,7 +39,7 @@ def compare(
 
     from gplc.comparison import compare, every_model
 
-    X, y = read_data(data, target, features, delimiter, max_rows, drop_missing)
+    X, y = options.read_data(data, target, features, delimiter, max_rows, drop_missing)
     models = every_model(chains=chains, draws=draws, warmup=warmup, random_state=seed)
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
@@ -79,7 +66,7 @@ def demo(
         "out"
     ),
     max_seconds: Annotated[float, typer.Option(help="Stop sampling after so long.")] = 20.0,
-    jobs: Jobs = -1,
+    jobs: options.Jobs = -1,
 ) -> None:
     """Fit shipped data as you would your own, and show each command as it goes."""
     from gplc import _check, datasets
@@ -89,7 +76,7 @@ def demo(
     out.mkdir(parents=True, exist_ok=True)
     name = os.path.relpath(out / data)
     target = loaded.target_name
-    _write_demo_data(loaded, f"{name}.csv")
+    write_demo_data(loaded, f"{name}.csv")
     typer.echo(f"{loaded.description}\n{len(loaded.y)} rows are in {name}.csv.")
 
     def step(told: str, run: Callable[[], None]) -> None:
@@ -126,20 +113,20 @@ def paper(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what it writes.")] = Path(
         "out/paper"
     ),
-    jobs: Jobs = -1,
-    seed: Seed = 2012,
+    jobs: options.Jobs = -1,
+    seed: options.Seed = 2012,
 ) -> None:
     """Reproduce the tables and figures of Wang and Neal (2012)."""
     from gplc import _check
     from gplc.paper import PARTS, reproduce
 
-    parts = names_in(only) or None
+    parts = options.names_in(only) or None
     for part in parts or []:
         _check.one_of("--only", part, PARTS)
     typer.echo(reproduce(out=out, only=parts, sets=sets, quick=quick, jobs=jobs, seed=seed))
 
 
-def _write_demo_data(loaded: Any, path: str) -> None:
+def write_demo_data(loaded: Any, path: str) -> None:
     """The data, and a few rows of inputs to predict at."""
     import numpy as np
     import pandas as pd

@@ -4,17 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from gplc._fitted import as_table, feature_index, feature_names, grid_of, training_data
-from gplc.plots.style import (
-    INNER,
-    LINE,
-    SD_LINE,
-    Fitted,
-    as_it_stands,
-    axes_or_new,
-    feature_label,
-    rug,
-    target_label,
-)
+from gplc.plots import style
+from gplc.plots.style import Fitted
 from gplc.predictive import interval_probabilities
 
 ICE_ROWS = 40
@@ -53,7 +44,7 @@ def partial_dependence(
     >>> partial_dependence(model, 0).get_ylabel()
     'mean of y'
     """
-    ax = axes_or_new(ax)
+    ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
     X, _ = training_data(model)
     grid = grid_of(model, k, points)
@@ -63,11 +54,11 @@ def partial_dependence(
     means = model.regression_function(as_table(model, rows)).mean().reshape(len(picked), points)
     for number, line in enumerate(means):
         label = f"{len(picked)} training rows" if number == 0 else None
-        ax.plot(grid, line, color=INNER, lw=0.6, alpha=0.7, label=label)
-    ax.plot(grid, means.mean(axis=0), color=LINE, lw=2.2, label="average")
-    rug(ax, X[:, k])
-    ax.set_xlabel(feature_label(model, k))
-    ax.set_ylabel(f"mean of {target_label(model)}")
+        ax.plot(grid, line, color=style.INNER, lw=0.6, alpha=0.7, label=label)
+    ax.plot(grid, means.mean(axis=0), color=style.LINE, lw=2.2, label="average")
+    style.rug(ax, X[:, k])
+    ax.set_xlabel(style.feature_label(model, k))
+    ax.set_ylabel(f"mean of {style.target_label(model)}")
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -112,7 +103,7 @@ def relevance(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -
             "relevance needs a length scale for each input, and this kernel has none; "
             "fit with kernel=SquaredExponential(ard=True)"
         )
-    ax = axes_or_new(ax, (5.6, 1.2 + 0.42 * len(names)))
+    ax = style.axes_or_new(ax, (5.6, 1.2 + 0.42 * len(names)))
     low, high = interval_probabilities(coverage)
     height = np.arange(len(names))[::-1].astype(float)
     meanings = {"length_scale_y": "mean", "length_scale_z": "noise"}
@@ -124,14 +115,14 @@ def relevance(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -
             height - 0.18 * (number - (len(scales) - 1) / 2) * 2,
             xerr=[middle - lower, upper - middle],
             fmt="os"[number % 2],
-            color=(LINE, SD_LINE)[number % 2],
-            mfc=(LINE, "white")[number % 2],
+            color=(style.LINE, style.SD_LINE)[number % 2],
+            mfc=(style.LINE, "white")[number % 2],
             ms=6,
             lw=1.6,
             capsize=3,
             label=meanings.get(name, name),
         )
-    ax.set_yticks(height, [as_it_stands(name) for name in names])
+    ax.set_yticks(height, [style.as_it_stands(name) for name in names])
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.set_xlim(left=0)
     ax.set_xlabel(f"1 / length scale, per SD of the input ({coverage:.0%} bars)")

@@ -9,19 +9,8 @@ from numpy.typing import ArrayLike
 from gplc._fitted import as_table, feature_index, grid_of, slice_inputs, training_data
 from gplc._types import Array
 from gplc.models import MODELS
-from gplc.plots.style import (
-    GREY,
-    INNER,
-    LINE,
-    MARKS,
-    SD_BAND,
-    SD_LINE,
-    Fitted,
-    axes_or_new,
-    feature_label,
-    note_slice,
-    target_label,
-)
+from gplc.plots import style
+from gplc.plots.style import Fitted
 from gplc.predictive import interval_probabilities
 
 
@@ -59,19 +48,19 @@ def residual_sd(
     >>> residual_sd(model, "x2").get_xlabel()
     'x2'
     """
-    ax = axes_or_new(ax)
+    ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
     grid = grid_of(model, k, points)
     band = model.residual_sd(slice_inputs(model, k, grid, at), coverage)
     ax.fill_between(
-        grid, band.lower, band.upper, color=SD_BAND, lw=0, label=f"{coverage:.0%} band"
+        grid, band.lower, band.upper, color=style.SD_BAND, lw=0, label=f"{coverage:.0%} band"
     )
-    ax.plot(grid, band.mean, color=SD_LINE, lw=2, label="posterior mean")
+    ax.plot(grid, band.mean, color=style.SD_LINE, lw=2, label="posterior mean")
     ax.autoscale(axis="y")  # again, if the axis is shared with a picture that fixed it
     ax.set_ylim(bottom=0)
-    ax.set_ylabel(f"residual SD of {target_label(model)}")
-    ax.set_xlabel(feature_label(model, k))
-    note_slice(ax, model, at)
+    ax.set_ylabel(f"residual SD of {style.target_label(model)}")
+    ax.set_xlabel(style.feature_label(model, k))
+    style.note_slice(ax, model, at)
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -115,7 +104,7 @@ def latent(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -> A
     table = as_table(model, X)
     residuals = y - model.regression_function(table).mean()
     draw = _latent_sd if model.model_.noise_is_gaussian else _latent_covariate
-    return draw(model, table, residuals, coverage, axes_or_new(ax))
+    return draw(model, table, residuals, coverage, style.axes_or_new(ax))
 
 
 def _latent_covariate(
@@ -125,15 +114,15 @@ def _latent_covariate(
     values = _aligned(model.draws_.latent, residuals)
     lower, middle, upper = np.quantile(values, [low, 0.5, high], axis=0)
     for k in range(len(middle)):
-        marks = dict(MARKS) | ({"mfc": LINE, "mec": LINE} if k % 2 else {})
+        marks = dict(style.MARKS) | ({"mfc": style.LINE, "mec": style.LINE} if k % 2 else {})
         bars = [middle[k] - lower[k], upper[k] - middle[k]]
-        ax.errorbar(residuals, middle[k], yerr=bars, fmt="none", ecolor=INNER, lw=0.6)
+        ax.errorbar(residuals, middle[k], yerr=bars, fmt="none", ecolor=style.INNER, lw=0.6)
         ax.plot(residuals, middle[k], label=f"number {k + 1}", **marks)
     if len(middle) > 1:
         ax.legend(title="by how much it follows\nthe residuals", frameon=False)
-    ax.axvline(0, color=GREY, lw=0.8, ls=":")
-    ax.axhline(0, color=GREY, lw=0.8, ls=":")
-    ax.set_xlabel(f"residual of {target_label(model)}")
+    ax.axvline(0, color=style.GREY, lw=0.8, ls=":")
+    ax.axhline(0, color=style.GREY, lw=0.8, ls=":")
+    ax.set_xlabel(f"residual of {style.target_label(model)}")
     ax.set_ylabel(f"latent covariate {model.model_.latent_name} ({coverage:.0%} bars)")
     return ax
 
@@ -154,13 +143,13 @@ def _latent_sd(model: Fitted, table: Any, residuals: Array, coverage: float, ax:
     band = model.residual_sd(table, coverage)
     size = np.abs(residuals)
     bars = [band.mean - band.lower, band.upper - band.mean]
-    ax.errorbar(size, band.mean, yerr=bars, fmt="none", ecolor=SD_BAND, lw=1)
-    ax.plot(size, band.mean, **MARKS)
+    ax.errorbar(size, band.mean, yerr=bars, fmt="none", ecolor=style.SD_BAND, lw=1)
+    ax.plot(size, band.mean, **style.MARKS)
     top = max(size.max(), band.upper.max())
-    ax.plot([0, top], [0, top], color=GREY, lw=0.8, ls=":", label="equal")
+    ax.plot([0, top], [0, top], color=style.GREY, lw=0.8, ls=":", label="equal")
     ax.set_ylim(bottom=0)
     ax.set_xlim(left=0)
-    ax.set_xlabel(f"size of the residual of {target_label(model)}")
+    ax.set_xlabel(f"size of the residual of {style.target_label(model)}")
     ax.set_ylabel(f"residual SD ({coverage:.0%} bars)")
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -9,18 +9,8 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from gplc._fitted import feature_index, grid_of, slice_inputs, training_data
-from gplc.plots.style import (
-    INNER,
-    LINE,
-    MARKS,
-    OUTER,
-    Fitted,
-    axes_or_new,
-    feature_label,
-    note_slice,
-    rug,
-    target_label,
-)
+from gplc.plots import style
+from gplc.plots.style import Fitted
 from gplc.predictive import interval_probabilities
 
 
@@ -64,7 +54,7 @@ def fan(
     >>> fan(model, coverages=[0.5, 0.8, 0.95]).get_xlabel()
     'x'
     """
-    ax = axes_or_new(ax)
+    ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
     grid = grid_of(model, k, points)
     widest_first = sorted(coverages, reverse=True)
@@ -75,16 +65,16 @@ def fan(
     for number, (coverage, shade) in enumerate(zip(widest_first, shades, strict=True)):
         lower, upper = quantiles[:, 1 + 2 * number], quantiles[:, 2 + 2 * number]
         ax.fill_between(grid, lower, upper, color=shade, lw=0, label=f"{coverage:.0%} of new y")
-    ax.plot(grid, quantiles[:, 0], color=LINE, lw=2, label="median")
+    ax.plot(grid, quantiles[:, 0], color=style.LINE, lw=2, label="median")
     if data:
         X, y = training_data(model)
         if X.shape[1] == 1:
-            ax.plot(X[:, 0], y, label=f"data ({y.size})", **MARKS)
+            ax.plot(X[:, 0], y, label=f"data ({y.size})", **style.MARKS)
         else:
-            rug(ax, X[:, k])
-    ax.set_ylabel(target_label(model))
-    ax.set_xlabel(feature_label(model, k))
-    note_slice(ax, model, at)
+            style.rug(ax, X[:, k])
+    ax.set_ylabel(style.target_label(model))
+    ax.set_xlabel(style.feature_label(model, k))
+    style.note_slice(ax, model, at)
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -92,7 +82,7 @@ def fan(
 def _shades(count: int) -> list[Any]:
     """From the lightest to the darkest blue of a fan."""
     if count <= 2:
-        return [OUTER, INNER][-count:] if count else []
+        return [style.OUTER, style.INNER][-count:] if count else []
     return [plt.get_cmap("Blues")(level) for level in np.linspace(0.2, 0.6, count)]
 
 
@@ -128,7 +118,7 @@ def ridge(
     >>> [label.get_text() for label in ridge(model, values=[0.2, 0.5]).get_yticklabels()]
     ['0.2', '0.5']
     """
-    ax = axes_or_new(ax, (5.6, 4.2))
+    ax = style.axes_or_new(ax, (5.6, 4.2))
     k = feature_index(model, feature)
     places = np.asarray(
         grid_of(model, k, 8)[1:-1] if values is None else sorted(values), dtype=np.float64
@@ -142,16 +132,22 @@ def ridge(
         shown = height > 1.4e-3
         order = 2 * (len(places) - level)
         ax.fill_between(
-            grid, level, level + height, where=shown, color=OUTER, alpha=0.9, zorder=order
+            grid, level, level + height, where=shown, color=style.OUTER, alpha=0.9, zorder=order
         )
         ax.plot(
-            grid, np.where(shown, level + height, np.nan), color=LINE, lw=1.4, zorder=order + 1
+            grid,
+            np.where(shown, level + height, np.nan),
+            color=style.LINE,
+            lw=1.4,
+            zorder=order + 1,
         )
-    ax.plot(ends[:, 1], range(len(places)), "o", color=LINE, ms=4, zorder=2 * len(places) + 2)
+    ax.plot(
+        ends[:, 1], range(len(places)), "o", color=style.LINE, ms=4, zorder=2 * len(places) + 2
+    )
     ax.set_yticks(range(len(places)), [f"{value:.3g}" for value in places])
-    ax.set_ylabel(feature_label(model, k))
-    ax.set_xlabel(f"{target_label(model)} (dots: medians)")
+    ax.set_ylabel(style.feature_label(model, k))
+    ax.set_xlabel(f"{style.target_label(model)} (dots: medians)")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
-    note_slice(ax, model, at)
+    style.note_slice(ax, model, at)
     return ax

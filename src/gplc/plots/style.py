@@ -41,19 +41,15 @@ class Fitted(HasData, Protocol):
     @property
     def draws_(self) -> Draws:
         """Posterior draws."""
-        ...
 
     def predict_dist(self, X: ArrayLike) -> Predictive:
         """Distribution of y."""
-        ...
 
     def regression_function(self, X: ArrayLike) -> Predictive:
         """Posterior of f."""
-        ...
 
     def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Any:
         """Posterior of the residual SD."""
-        ...
 
 
 def feature_label(model: Fitted, k: int) -> str:
