@@ -4,13 +4,13 @@ The data are the paper's problem U2, whose noise is known to depend on x and to 
 """
 
 import gplc
-from gplc.comparison import three_models
+from gplc.comparison import every_model
 
 
 def main(rows: int = 100) -> None:
     """Compare the models, then look at the skewness the best one finds."""
     data = gplc.datasets.make_paper("U2", n=rows, random_state=1)
-    models = three_models(chains=2, draws=300, warmup=200, random_state=0)
+    models = every_model(chains=2, draws=300, warmup=200, random_state=0)
     result = gplc.compare(data.X, data.y, models, folds=4, n_jobs=-1)
     print(result)
 

@@ -1,6 +1,7 @@
 """Comparison of models: scores of rows left out, paired errors, and the words for them."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,8 @@ import pytest
 from sklearn.model_selection import KFold
 
 import gplc
-from gplc.comparison import Comparison, Difference, compare, three_models
+from gplc.comparison import Comparison, Difference, compare, every_model
+from gplc.models import MODELS
 
 SMALL = {"chains": 1, "draws": 25, "warmup": 25, "random_state": 0}
 
@@ -42,9 +44,9 @@ def test_each_row_is_scored_by_a_fit_that_did_not_see_it():
     assert not hasattr(model, "draws_")  # the caller's model is left alone
 
 
-def test_the_three_models_by_default_settings_of_their_own():
+def test_every_model_takes_part():
     data = gplc.datasets.make_paper("U1", n=10, random_state=0)
-    result = compare(data.X, data.y, three_models(**SMALL), folds=2)
+    result = compare(data.X, data.y, every_model(**SMALL), folds=2)
     assert list(result.scores) == ["std", "gplv", "gplc"]
     assert len(result.answers) in (3, 4)
     assert json.loads(json.dumps(result.to_record()))["rows"] == 10
@@ -75,6 +77,36 @@ def test_answers_follow_from_the_scores(means, noise, shape, advice):
     assert result.advice == advice
     assert result.answers[2].startswith(f"Use {advice.upper()}: ")
     assert all(answer in str(result) for answer in result.answers)
+
+
+@pytest.mark.parametrize(
+    ("varies", "gaussian", "noise", "shape"),
+    [
+        (True, True, "FOURTH predicts better than STD", "noise of its own predicts as well"),
+        (True, False, "FOURTH predicts better than STD", "FOURTH predicts better than GPLV"),
+        (False, True, "same noise everywhere predicts as well", "GPLC predicts better than GPLV"),
+        (False, False, "same noise everywhere predicts as well", "GPLC predicts better than GPLV"),
+    ],
+)
+def test_a_fourth_model_takes_part_by_what_it_says(monkeypatch, varies, gaussian, noise, shape):
+    """Beside models that say the same about their noise, and against those that do not."""
+    fourth = SimpleNamespace(
+        title="FOURTH",
+        noise_summary="noise of its own",
+        noise_varies=varies,
+        noise_is_gaussian=gaussian,
+    )
+    monkeypatch.setitem(MODELS, "fourth", fourth)
+    told = made(std=1.0, gplv=0.8, gplc=0.5, fourth=0.2).answers
+    assert noise in told[0]
+    assert shape in told[1]
+    assert told[-1] == "Use FOURTH: noise of its own."
+
+
+def test_questions_need_models_that_differ_in_that():
+    assert len(made(std=1.0, gplv=0.5).answers) == 2
+    assert made(gplv=1.0, gplc=0.5).answers[0].startswith("Is it other than Gaussian")
+    assert made(std=1.0, mine=0.5).answers == ["Use MINE: as you set it up."]
 
 
 def test_chains_that_differ_are_mentioned():

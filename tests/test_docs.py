@@ -14,7 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 import gplc
-from gplc.cli import _write_demo_data, app
+from gplc.cli import app
+from gplc.cli.studies import write_demo_data
 from gplc.estimators import _GaussianProcess
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +88,7 @@ def test_commands_run(page, short_fits, tmp_path, monkeypatch):
     for name in ("motorcycle", "lidar"):
         data = getattr(gplc.datasets, f"load_{name}")()
         few = dataclasses.replace(data, X=data.X[::5], y=data.y[::5])  # enough for a command
-        _write_demo_data(few, f"{name}.csv")
+        write_demo_data(few, f"{name}.csv")
     for block in blocks(PAGES[page], "sh"):
         for line in block.splitlines():
             program, *arguments = shlex.split(line)

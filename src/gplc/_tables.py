@@ -19,11 +19,10 @@ from typing import IO, Any, NoReturn, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from gplc._files import FileError, replacing
+from gplc._types import Array
 
-Array = NDArray[np.float64]
 Append = Callable[[pd.DataFrame], None]
 
 CHUNK_ROWS = 20_000

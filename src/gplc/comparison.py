@@ -13,26 +13,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
 from gplc import _check
-from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP
+from gplc._types import Array
+from gplc.estimators import ESTIMATORS
+from gplc.models import MODELS
 
-Array = NDArray[np.float64]
-
-NAMES: Mapping[str, str] = {
-    "std": "Gaussian noise, the same everywhere",
-    "gplv": "Gaussian noise whose SD depends on x",
-    "gplc": "noise whose size and shape depend on x",
-}
 # A difference counts as clear at so many standard errors, and as likely at so many.
 CLEAR, LIKELY = 3.0, 2.0
-# Chains that differ by more than this leave the scores uncertain.
-MOST_RHAT = 1.1
+# Fits that are compared are short: their R-hat need not be as small as that of a fit to keep, but
+# chains that differ by more than this leave the scores uncertain.
+MOST_RHAT_OF_SCORES = 1.1
 
 
 class Difference(NamedTuple):
@@ -101,47 +97,66 @@ class Comparison:
     @property
     def answers(self) -> list[str]:
         """Does the noise depend on x, and is it Gaussian? One sentence each."""
-        found = []
-        if {"std", "gplv", "gplc"} <= self.scores.keys():
-            # Either of the two tells that the noise is not the same everywhere.
-            varying = min(("gplv", "gplc"), key=self.nlpd)
-            found.append(
-                "Does the noise depend on x? "
-                + _answer(
-                    self.difference("std", varying),
-                    f"{varying.upper()} predicts better than STD",
-                    "a model with the same noise everywhere predicts as well",
-                )
-            )
-            found.append(
-                "Is it other than Gaussian at a given x? "
-                + _answer(
-                    self.difference("gplv", "gplc"),
-                    "GPLC predicts better than GPLV",
-                    "Gaussian noise whose SD depends on x predicts as well",
-                )
-            )
-        short = [model for model in self.scores if self.rhat[model] > MOST_RHAT]
+        found = [*self._whether_noise_varies(), *self._whether_noise_is_other_than_gaussian()]
+        short = [_title(name) for name in self.scores if self.rhat[name] > MOST_RHAT_OF_SCORES]
         if short:
             found.append(
-                f"But the chains of {', '.join(short).upper()} have not converged, so that the "
+                f"But the chains of {', '.join(short)} have not converged, so that the "
                 "scores are uncertain by more than their standard errors: take more draws."
             )
-        found.append(f"Use {self.advice.upper()}: {NAMES.get(self.advice, 'as you set it up')}.")
-        return found
+        advised = MODELS.get(self.advice)
+        words = "as you set it up" if advised is None else advised.noise_summary
+        return [*found, f"Use {_title(self.advice)}: {words}."]
+
+    def _whether_noise_varies(self) -> list[str]:
+        """An answer, if some of the models let the noise vary and others do not."""
+        same, varying = self._best(noise_varies=False), self._best(noise_varies=True)
+        if same is None or varying is None:
+            return []
+        answer = _answer(
+            self.difference(same, varying),
+            f"{_title(varying)} predicts better than {_title(same)}",
+            "a model with the same noise everywhere predicts as well",
+        )
+        return [f"Does the noise depend on x? {answer}"]
+
+    def _whether_noise_is_other_than_gaussian(self) -> list[str]:
+        """An answer from models that are alike in whether the noise varies, or none."""
+        for varies in (True, False):
+            gaussian = self._best(noise_varies=varies, noise_is_gaussian=True)
+            other = self._best(noise_varies=varies, noise_is_gaussian=False)
+            if gaussian is not None and other is not None:
+                answer = _answer(
+                    self.difference(gaussian, other),
+                    f"{_title(other)} predicts better than {_title(gaussian)}",
+                    f"{MODELS[gaussian].noise_summary} predicts as well",
+                )
+                return [f"Is it other than Gaussian at a given x? {answer}"]
+        return []
+
+    def _best(self, **saying: bool) -> str | None:
+        """The model with the smallest NLPD of those that say this about their noise."""
+        fitting = (
+            name
+            for name in self.scores
+            if name in MODELS
+            and all(getattr(MODELS[name], what) == value for what, value in saying.items())
+        )
+        return min(fitting, key=self.nlpd, default=None)
 
     def __str__(self) -> str:
+        width = max(6, *(len(model) for model in self.scores))
         lines = [
             f"{next(iter(self.scores.values())).size} rows in {self.folds} folds; NLPD in nats a "
             "row, small is good",
             "",
-            f"{'model':6} {'NLPD':>8}  {'to the best':>22}  largest R-hat",
+            f"{'model':{width}} {'NLPD':>8}  {'to the best':>22}  largest R-hat",
         ]
         for model in self.scores:
             gap = self.difference(self.best, model)
             told = "best" if model == self.best else f"+{-gap.mean:.3f} (SE {gap.se:.3f})"
             lines.append(
-                f"{model:6} {self.nlpd(model):8.3f}  {told:>22}  {self.rhat[model]:13.2f}"
+                f"{model:{width}} {self.nlpd(model):8.3f}  {told:>22}  {self.rhat[model]:13.2f}"
             )
         return "\n".join([*lines, "", *self.answers])
 
@@ -175,19 +190,25 @@ def _answer(difference: Difference, better: str, as_well: str) -> str:
     return f"It cannot be told from these data: {as_well}, within {size.removeprefix('by ')}."
 
 
-def three_models(**settings: Any) -> dict[str, Any]:
-    """The paper's three models, the simplest first, with the same settings.
+def _title(name: str) -> str:
+    """A model's title, or the name it was given, in capitals as titles are."""
+    return MODELS[name].title if name in MODELS else name.upper()
+
+
+def every_model(**settings: Any) -> dict[str, Any]:
+    """An estimator of every model by its key, the simplest first, with the same settings.
 
     Examples
     --------
-    >>> list(three_models(draws=100))
-    ['std', 'gplv', 'gplc']
+    >>> every_model(draws=100)["gplv"]
+    LatentVarianceGP(draws=100)
     """
-    return {
-        "std": StandardGP(**settings),
-        "gplv": LatentVarianceGP(**settings),
-        "gplc": LatentCovariateGP(**settings),
-    }
+    found = sorted(
+        ESTIMATORS.values(),
+        # Noise that stays the same is simpler than noise that varies, Gaussian noise than any.
+        key=lambda each: (each._model_class.noise_varies, not each._model_class.noise_is_gaussian),
+    )
+    return {each._model_class.key: each(**settings) for each in found}
 
 
 def compare(
@@ -207,7 +228,7 @@ def compare(
     X : (n, p) array-like or data frame
     y : (n,) array-like
     models : mapping of str to estimator, optional
-        Models from the simplest to the most flexible; by default `three_models` with two chains
+        Models from the simplest to the most flexible; by default `every_model` with two chains
         of 400 draws. Any estimator with ``predict_dist`` will do.
     folds : int
         Parts of the data, each left out in turn.
@@ -226,7 +247,7 @@ def compare(
     --------
     >>> import gplc
     >>> data = gplc.datasets.make_paper("U1", n=20, random_state=0)
-    >>> models = three_models(chains=1, draws=20, warmup=20, random_state=0)
+    >>> models = every_model(chains=1, draws=20, warmup=20, random_state=0)
     >>> result = compare(data.X, data.y, models, folds=2)
     >>> result.scores["gplv"].shape
     (20,)
@@ -236,7 +257,7 @@ def compare(
     if folds > rows:
         raise ValueError(f"folds must be at most the {rows} rows there are, got {folds}; try 5")
     if models is None:
-        models = three_models(chains=2, draws=400, warmup=300, random_state=random_state)
+        models = every_model(chains=2, draws=400, warmup=300, random_state=random_state)
     splits = list(KFold(folds, shuffle=True, random_state=random_state).split(np.empty(rows)))
     tasks = [(name, test, train) for name in models for train, test in splits]
     scores = {name: np.empty(rows) for name in models}

@@ -12,7 +12,9 @@ from typer.testing import CliRunner
 
 import gplc
 from gplc import cli, comparison, paper, plots
-from gplc.estimators import _GaussianProcess
+from gplc.cli import fitting
+from gplc.estimators import ESTIMATORS
+from gplc.models import MODELS, Standard
 
 SHORT = ["--chains", "2", "--draws", "14", "--warmup", "8", "--jobs", "1"]
 
@@ -20,14 +22,14 @@ SHORT = ["--chains", "2", "--draws", "14", "--warmup", "8", "--jobs", "1"]
 # --- fit and resume -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", ["std", "gplv", "gplc"])
+@pytest.mark.parametrize("model", MODELS)
 def test_fit_says_what_came_out(run, folder, tmp_path, model):
     out = tmp_path / "a.nc"
     result = run("fit", folder / "data.csv", "--target", "y", "-m", model, "-o", out, *SHORT)
     assert result.exit_code == 0
     assert "y given x, 18 rows" in result.stdout
     assert "2 chains of 14 draws" in result.stdout
-    told = "everywhere" if model == "std" else "from"
+    told = "from" if MODELS[model].noise_varies else "everywhere"
     assert re.search(rf"Residual SD of y: .*{told}", result.stdout)
     assert "Verdict: do not trust this fit yet" in result.stdout
     assert f"Saved in {out}." in result.stdout
@@ -135,7 +137,7 @@ def test_fit_names_its_output_after_the_data(run, folder, tmp_path, monkeypatch)
 
 
 def test_fit_goes_on_if_the_clock_leaves_too_few_draws(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "LEAST_DRAWS", 17)
+    monkeypatch.setattr(fitting, "LEAST_DRAWS", 17)
     monkeypatch.setattr("gplc.chains.BATCH_SECONDS", 0.0)  # a look after every iteration
     out = tmp_path / "a.nc"
     arguments = ["-y", "y", "-m", "std", "-o", out, "--chains", "2", "--warmup", "3"]
@@ -147,14 +149,14 @@ def test_fit_goes_on_if_the_clock_leaves_too_few_draws(run, folder, tmp_path, mo
 
 def test_interrupted_fit_keeps_its_draws(run, folder, tmp_path, monkeypatch):
     """An interrupt while sampling is told by the estimator, which keeps what it has."""
-    fit = _GaussianProcess.fit
+    fit = gplc.StandardGP.fit
 
     def interrupted(self, X, y):
         fit(self, X, y)
         object.__setattr__(self.diagnostics_, "stopped", "Interrupted after 14 draws a chain.")
         return self
 
-    monkeypatch.setattr(_GaussianProcess, "fit", interrupted)
+    monkeypatch.setattr(gplc.StandardGP, "fit", interrupted)
     out = tmp_path / "a.nc"
     result = run("fit", folder / "data.csv", "-y", "y", "-m", "std", "-o", out, *SHORT)
     assert result.exit_code == 130
@@ -166,7 +168,7 @@ def test_interrupt_before_any_draw_leaves_nothing(run, one_line, folder, tmp_pat
     def interrupted(self, X, y):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_GaussianProcess, "fit", interrupted)
+    monkeypatch.setattr(gplc.LatentCovariateGP, "fit", interrupted)
     result = run("fit", folder / "data.csv", "-y", "y", "-o", tmp_path / "a.nc", *SHORT)
     assert one_line(result, 130) == "gplc: interrupted; nothing was written"
     assert list(tmp_path.iterdir()) == []
@@ -182,7 +184,7 @@ def test_resume_is_the_same_as_a_longer_fit(run, folder, fitted, tmp_path):
 
 
 def test_resume_until_good_replaces_the_fit(run, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "LEAST_DRAWS", 200)
+    monkeypatch.setattr(fitting, "LEAST_DRAWS", 200)
     out = tmp_path / "a.nc"
     run("fit", folder / "data.csv", "-y", "y", "-m", "std", "-o", out, *SHORT)
     result = run("resume", out, "--max-seconds", "120", "--jobs", "1", "--strict", "--json")
@@ -317,15 +319,15 @@ def test_compare_answers_in_words_and_json(run, folder, monkeypatch):
     assert "Does the noise depend on x?" in told
     assert "Use " in told
     record = json.loads(run("compare", folder / "data.csv", *arguments, "--json").stdout)
-    assert set(record["nlpd"]) == {"std", "gplv", "gplc"}
+    assert record["nlpd"].keys() == MODELS.keys()
     assert record["rows"] == 18
 
 
 def test_demo_shows_each_command(run, tmp_path, monkeypatch):
-    fit = _GaussianProcess.fit
+    fit = gplc.LatentCovariateGP.fit
     small = {"chains": 2, "draws": 12, "warmup": 8, "predictive_draws": 10, "n_jobs": 1}
     monkeypatch.setattr(
-        _GaussianProcess, "fit", lambda self, X, y: fit(self.set_params(**small), X, y)
+        gplc.LatentCovariateGP, "fit", lambda self, X, y: fit(self.set_params(**small), X, y)
     )
     monkeypatch.chdir(tmp_path)
     result = run("demo", "--out", "somewhere")
@@ -358,6 +360,43 @@ def test_paper_passes_its_options_on(run, tmp_path, monkeypatch):
     }
 
 
+# --- a model of somebody else's -------------------------------------------------------------
+
+
+@pytest.fixture
+def fourth():
+    """A fourth model and its estimator, known for one test."""
+    kept = dict(MODELS), dict(ESTIMATORS)
+
+    class Fourth(Standard):
+        key = "fourth"
+        title = "FOURTH"
+        noise_summary = "Gaussian noise that somebody else knows more about"
+
+    class FourthGP(gplc.StandardGP):
+        _model_class = model_class = Fourth
+
+    ESTIMATORS[FourthGP.__name__] = FourthGP
+    yield FourthGP
+    for registry, before in zip((MODELS, ESTIMATORS), kept, strict=True):
+        registry.clear()
+        registry.update(before)
+
+
+def test_a_fourth_model_needs_no_edit_here(run, folder, fourth, tmp_path):
+    data, out = folder / "data.csv", tmp_path / "a.nc"
+    told = " ".join(run("fit", "--help").stdout.replace("│", " ").split())
+    assert f"fourth: {fourth.model_class.noise_summary}" in told
+    assert run("fit", data, "-y", "y", "-m", "fourth", "-o", out, *SHORT).exit_code == 0
+    assert type(gplc.load(out)) is fourth
+    assert run("plot", out, "-o", tmp_path / "a.png").exit_code == 0
+    assert run("report", out, "-o", tmp_path / "a.html").exit_code == 0
+    assert f"FOURTH: {fourth.model_class.noise_summary}" in (tmp_path / "a.html").read_text()
+    arguments = ["--folds", "2", "--chains", "1", "--draws", "12", "--warmup", "8", "--jobs", "1"]
+    result = run("compare", data, "-y", "y", *arguments, "--json")
+    assert list(json.loads(result.stdout)["nlpd"]) == ["std", "fourth", "gplv", "gplc"]
+
+
 # --- help -----------------------------------------------------------------------------------
 
 
@@ -375,7 +414,7 @@ def test_help_has_an_example_for_every_command(run):
 
 
 @pytest.mark.parametrize(
-    ("command", "names"), [("plot", plots.KINDS), ("paper", paper.PARTS), ("fit", ["gplc", "std"])]
+    ("command", "names"), [("plot", plots.KINDS), ("paper", paper.PARTS), ("fit", MODELS)]
 )
 def test_help_names_every_choice(run, command, names):
     told = run(command, "--help").stdout

@@ -92,3 +92,32 @@ def test_interrupting_keeps_the_draws(tmp_path):
     assert "Interrupted after" in said
     assert complained == "gplc: interrupted; `gplc resume fit.nc` goes on\n"
     assert gplc.load(tmp_path / "fit.nc").diagnostics_.n_draws > 0
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "imported"),
+    [
+        ("predict FIT NEW --parts --out OUT.csv", "matplotlib", False),
+        ("diagnose FIT", "matplotlib", False),
+        # What it judges convergence with, arviz-stats, may import matplotlib for its own settings.
+        (f"fit DATA -y y {SHORT} --out OUT.nc", "matplotlib.pyplot", False),
+        ("plot FIT --out OUT.png", "matplotlib.pyplot", True),  # the broken twin
+    ],
+)
+def test_only_commands_that_draw_import_matplotlib(
+    folder, fitted, tmp_path, command, module, imported
+):
+    places = {"FIT": fitted, "NEW": folder / "new.csv", "DATA": folder / "data.csv"}
+    arguments = [
+        str(places.get(word, word.replace("OUT", str(tmp_path / "out"))))
+        for word in command.split()
+    ]
+    program = (
+        "import sys, gplc\nfrom gplc.cli import app\n"
+        "app(sys.argv[1:], standalone_mode=False)\n"
+        f"print({module!r} in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == str(imported), done.stderr

@@ -11,6 +11,10 @@ from matplotlib.colors import to_rgb
 
 import gplc
 from gplc import plots
+from gplc._fitted import slice_inputs, training_data
+from gplc.plots import style
+from gplc.plots.calibration import _wilson
+from gplc.plots.noise import _aligned
 
 SMALL = {"chains": 2, "draws": 25, "warmup": 15, "random_state": 0}
 
@@ -50,7 +54,7 @@ def line(ax, label):
 def test_fan_draws_quantiles_and_data(covariate):
     ax = plots.fan(covariate, points=7)
     median = line(ax, "median")
-    X, y = plots.training_data(covariate)
+    X, y = training_data(covariate)
     grid = np.linspace(X.min(), X.max(), 7)
     rows = pd.DataFrame({"time": grid})
     np.testing.assert_allclose(median.get_xdata(), grid)
@@ -66,24 +70,24 @@ def test_fan_draws_quantiles_and_data(covariate):
 
 def test_training_data_are_those_given(covariate):
     data = gplc.datasets.make_paper("U1", n=24, random_state=0)
-    X, y = plots.training_data(covariate)
+    X, y = training_data(covariate)
     np.testing.assert_allclose(X, data.X, rtol=1e-12)
     np.testing.assert_allclose(y, data.y, rtol=1e-12)
 
 
 def test_slices_keep_the_other_inputs(variance):
-    X, _ = plots.training_data(variance)
-    rows = plots.slice_inputs(variance, "x2", [0.0, 1.0])
+    X, _ = training_data(variance)
+    rows = slice_inputs(variance, "x2", [0.0, 1.0])
     assert rows[:, 1].tolist() == [0.0, 1.0]
     np.testing.assert_allclose(rows[:, [0, 2]], np.tile(np.median(X, axis=0)[[0, 2]], (2, 1)))
-    rows = plots.slice_inputs(variance, 0, [5.0], at=[1.0, 2.0, 3.0])
+    rows = slice_inputs(variance, 0, [5.0], at=[1.0, 2.0, 3.0])
     assert rows.tolist() == [[5.0, 2.0, 3.0]]
 
 
 def test_residual_sd_is_the_models(variance):
     ax = plots.residual_sd(variance, "x1", points=5)
     grid = line(ax, "posterior mean").get_xdata()
-    band = variance.residual_sd(plots.slice_inputs(variance, 0, grid))
+    band = variance.residual_sd(slice_inputs(variance, 0, grid))
     np.testing.assert_allclose(line(ax, "posterior mean").get_ydata(), band.mean)
     assert ax.get_ylim()[0] == 0
     assert ax.get_xlabel() == "x1"
@@ -92,7 +96,7 @@ def test_residual_sd_is_the_models(variance):
 def test_partial_dependence_is_an_average(variance):
     ax = plots.partial_dependence(variance, 1, points=4)
     grid = line(ax, "average").get_xdata()
-    X, _ = plots.training_data(variance)
+    X, _ = training_data(variance)
     for place, height in zip(grid, line(ax, "average").get_ydata(), strict=True):
         rows = X.copy()
         rows[:, 1] = place
@@ -119,7 +123,7 @@ def test_pit_is_a_density(covariate):
 
 
 def test_coverage_along_an_input(variance):
-    X, y = plots.training_data(variance)
+    X, y = training_data(variance)
     far = y.copy()
     far[np.argsort(X[:, 2])[:12]] += 1e3  # half of the rows, all at one end, lie outside
     ax = plots.coverage(variance, X, far, feature="x3", bins=2)
@@ -129,7 +133,7 @@ def test_coverage_along_an_input(variance):
 
 
 def test_wilson_intervals():
-    low, high = plots._wilson(np.array([1.0, 0.5]), np.array([10, 10]))
+    low, high = _wilson(np.array([1.0, 0.5]), np.array([10, 10]))
     assert (low[0], high[0]) == pytest.approx((0.7225, 1.0), abs=1e-4)
     assert (low[1], high[1]) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
@@ -162,7 +166,7 @@ def test_several_latent_covariates_are_drawn_apart():
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert labels == ["number 1", "number 2"]
     residuals, w = rng.normal(size=4), rng.normal(size=(2, 3, 8))
-    aligned = plots._aligned(w, residuals)
+    aligned = _aligned(w, residuals)
     pulls = aligned @ residuals
     assert aligned.shape == (6, 2, 4)
     assert (pulls >= 0.0).all()
@@ -226,8 +230,8 @@ def test_relevance_needs_a_length_scale_for_each_input():
 def test_bands_can_be_told_apart_in_grey():
     """Luminance (Rec. 709) of what lies on top of each other differs enough."""
     for dark, middle, light in (
-        (plots.LINE, plots.INNER, plots.OUTER),
-        (plots.SD_LINE, plots.SD_BAND, "white"),
+        (style.LINE, style.INNER, style.OUTER),
+        (style.SD_LINE, style.SD_BAND, "white"),
     ):
         shades = [np.dot([0.2126, 0.7152, 0.0722], to_rgb(each)) for each in (dark, middle, light)]
         assert np.diff(shades).min() > 0.1

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from gplc._types import Array
 from gplc.diagnostics import autocorrelation_time, autocorrelations
 from gplc.paper import published
 from gplc.paper.experiments import QUANTITIES, Fit, Race, held_out, starting_density
 from gplc.paper.jobs import CPU, Result
 from gplc.paper.settings import DATASETS, METHODS, SAMPLERS
-
-Array = NDArray[np.float64]
 
 MEASURES = ("nlpd", "mse")
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import metrics
 from gplc.chains import advance, labels, run_chain, start
@@ -18,12 +17,8 @@ from gplc.paper.settings import CHOSEN, DATASETS, METHODS, SAMPLERS, Beliefs, Se
 from gplc.posterior import Posterior, ResponseComponents
 from gplc.predictive import Predictive
 
-Array = NDArray[np.float64]
-
 # What a seed is for.
 TRAINING, TEST, FIT, NODES, RACE = range(5)
-
-LATENT_NAMES = {"std": "", "gplc": "w", "gplv": "z"}
 
 
 def seed_for(seed: int, dataset: str, purpose: int, *numbers: int) -> np.random.SeedSequence:
@@ -95,7 +90,7 @@ class Fit:
         draws = Draws.from_chains(
             [chain],
             [seed_for(self.seed, self.dataset, NODES, *numbers)],
-            LATENT_NAMES[self.method],
+            model.latent_name,
             self.nodes,
         )
         posterior = Posterior(model, draws.thinned(self.predictive_draws))

@@ -4,16 +4,14 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 from scipy.stats import ncx2, norm
 
+from gplc._types import Array
 from gplc.datasets import standard_extreme_value_logpdf
 from gplc.kernels import SquaredExponential
 from gplc.models import Standard
 from gplc.models.base import draw_gaussian
-
-Array = NDArray[np.float64]
 
 # Heteroscedasticity from an unobserved covariate (figure 2).
 SIGNAL_SD, X_SCALE, W_SCALE = 3.0, 0.8, 3.0

@@ -11,11 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
 from gplc import __version__, _files
+from gplc._types import Array
 
-Array = NDArray[np.float64]
 Result = Mapping[str, Array]
 
 KIND = "result of a paper job"

@@ -8,7 +8,7 @@ import numpy as np
 from gplc.chains import run_chain
 from gplc.models.base import Model
 from gplc.paper.experiments import training_set
-from gplc.paper.settings import NAMES, Beliefs, Settings
+from gplc.paper.settings import Beliefs, Settings
 
 # Schemes that are counted, with what the paper's tables print for them by part. Slice updates look
 # at several densities, which the paper does not count.
@@ -101,7 +101,7 @@ def count_scheme(model: Model, scheme: str, printed: dict[str, str]) -> list[Cou
             updates[name] += 1
     return [
         Count(
-            NAMES[model.key],
+            model.title,
             scheme,
             model.X.shape[1],
             name,

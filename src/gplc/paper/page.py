@@ -1,29 +1,17 @@
 """The page: our numbers beside the paper's, as Markdown and as HTML."""
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gplc import __version__, _files
+from gplc._templates import rendered
 from gplc.paper import claims, figures, operations, tables
 from gplc.paper.analysis import Laps, Scores
 from gplc.paper.claims import Claim
 from gplc.paper.settings import DATASETS, METHODS, NAMES, SAMPLER_NAMES, SHORT, Beliefs, Settings
 
 TITLE = "Wang and Neal (2012), again"
-
-CSS = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
-       color: #222; }
-table { border-collapse: collapse; margin: 0.4rem 0 1.6rem; font-size: 13px; display: block;
-        overflow-x: auto; }
-th, td { border-bottom: 1px solid #ddd; padding: 0.2rem 0.6rem; text-align: left;
-         vertical-align: top; }
-th { background: #f4f4f4; }
-img { max-width: 100%; height: auto; }
-code { background: #f4f4f4; padding: 0 0.2em; }
-"""
 
 
 @dataclass
@@ -59,12 +47,7 @@ class Page:
             head += ["## Claims", table.markdown()]
         text = "\n\n".join([*head, *self.blocks]) + "\n"
         body = MarkdownIt("commonmark").enable("table").render(text)
-        whole = (
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-            f"<title>{html.escape(TITLE)}</title>\n<style>{CSS}</style>\n</head>\n"
-            f"<body>\n{body}</body>\n</html>\n"
-        )
+        whole = rendered("gplc.paper", "page.html", title=TITLE, body=body)
         for name, content in (("index.md", text), ("index.html", whole)):
             with _files.replacing(self.folder / name) as draft:
                 draft.write_text(content, encoding="utf-8")

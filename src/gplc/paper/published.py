@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 
 def _table(text: str) -> Array:

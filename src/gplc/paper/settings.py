@@ -20,13 +20,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gplc._types import Array
 from gplc.kernels import SquaredExponential
-from gplc.models import MODELS
-from gplc.models.base import Array, Model
+from gplc.models import MODELS, Model
 
 DATASETS = ("U1", "U2", "M1", "M2")
 METHODS = ("std", "gplc", "gplv")
-NAMES: Mapping[str, str] = {"std": "STD", "gplc": "GPLC", "gplv": "GPLV"}
+NAMES: Mapping[str, str] = {key: MODELS[key].title for key in METHODS}
 
 # Log of the input's SD, rounded: 0.29 on [0, 1], and 1.
 LOG_INPUT_SCALE: Mapping[str, float] = {"U1": -1.0, "U2": -1.0, "M1": 0.0, "M2": 0.0}

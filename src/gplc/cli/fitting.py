@@ -1,0 +1,203 @@
+"""Commands that sample: fit and resume."""
+
+import math
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from gplc._version import __version__
+from gplc.cli import options
+from gplc.cli.shared import INTERRUPTED, UNCONVERGED, command, fail, print_json, say
+
+DEFAULT_MODEL = "gplc"
+# A run that was stopped by the clock goes on to so many draws: with fewer nothing can be said.
+LEAST_DRAWS = 200
+RESUME_GROWTH = 0.3
+# Up to so many rows it costs little to say how the residual SD varies.
+TELLING_ROWS = 1000
+
+
+class NamingModels(TyperCommand):
+    """A command whose help says which models there are: asked for it, not before."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help."""
+        from gplc.models import MODELS
+
+        option: Any = next(each for each in self.params if each.name == "model")
+        told = (f"{key}: {MODELS[key].noise_summary}" for key in _model_keys())
+        option.help = "; ".join(told) + "."
+        super().format_help(ctx, formatter)
+
+
+def _model_keys() -> list[str]:
+    from gplc.comparison import every_model
+
+    return list(every_model())
+
+
+def _known_model(key: str) -> str:
+    if key not in _model_keys():
+        raise typer.BadParameter(f"{key!r} is not one of {', '.join(_model_keys())}.")
+    return key
+
+
+@command(
+    "gplc fit motorcycle.csv --target accel",
+    "gplc fit data.parquet -y price -x area,age --model gplv --max-seconds 600",
+    "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
+    kind=NamingModels,
+)
+def fit(
+    data: options.Data,
+    target: options.Target,
+    features: options.Features = None,
+    model: Annotated[
+        str,
+        typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
+    ] = DEFAULT_MODEL,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", help="File for the fit; named after DATA by default."),
+    ] = None,
+    chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
+    draws: Annotated[str, typer.Option(help="Of each chain; auto: until converged.")] = "auto",
+    warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 500,
+    max_seconds: options.MaxSeconds = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = -1,
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Keep the run here; the same command goes on with it.")
+    ] = None,
+    delimiter: options.Delimiter = None,
+    max_rows: options.MaxRows = options.MAX_ROWS,
+    drop_missing: options.DropMissing = False,
+    strict: options.Strict = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Fit a model to a table and save it."""
+    from gplc.comparison import every_model
+
+    count = options.draws_in(draws)
+    name = out or ("fit.nc" if data == "-" else f"{Path(data).stem}.fit.nc")
+    options.check_out(name)
+    X, y = options.read_data(data, target, features, delimiter, max_rows, drop_missing)
+    if max_seconds is None and count == "auto":
+        max_seconds = options.DEFAULT_SECONDS
+    models = every_model(
+        chains=chains,
+        draws=count,
+        warmup=warmup,
+        max_seconds=max_seconds,
+        random_state=seed,
+        n_jobs=jobs,
+        checkpoint=checkpoint,
+        progress="auto",
+    )
+    estimator = models[model].fit(X, y)
+    done = estimator.diagnostics_
+    if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
+        say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
+        estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
+    _finish(estimator, name, as_json, strict)
+
+
+@command("gplc resume motorcycle.fit.nc", "gplc resume fit.nc --draws 2000 --out longer.nc")
+def resume(
+    fit: options.Fit,
+    draws: Annotated[str, typer.Option(help="To add to each chain; auto: until good.")] = "auto",
+    max_seconds: options.MaxSeconds = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="By default FIT itself.")] = None,
+    jobs: options.Jobs = -1,
+    strict: options.Strict = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Go on sampling where a fit stopped."""
+    count = options.draws_in(draws)
+    name = out or fit
+    options.check_out(name)
+    model = options.load_fit(fit)
+    if max_seconds is None and count == "auto":
+        max_seconds = options.DEFAULT_SECONDS
+    model.set_params(n_jobs=jobs, progress="auto", max_seconds=max_seconds)
+    if count == "auto":
+        _extend_until_good(model, float(max_seconds or math.inf))
+    else:
+        model.extend(count)
+    _finish(model, name, as_json, strict)
+
+
+def _extend_until_good(model: Any, seconds: float) -> None:
+    """Extend by a share of what there is, until converged or the time is up."""
+    ends = time.monotonic() + seconds
+    while not model.diagnostics_.ok and (left := ends - time.monotonic()) > 0:
+        model.set_params(max_seconds=left)
+        model.extend(max(LEAST_DRAWS, round(RESUME_GROWTH * model.diagnostics_.n_draws)))
+        if model.diagnostics_.stopped.startswith("Interrupted"):
+            break
+
+
+def _finish(model: Any, out: str, as_json: bool, strict: bool) -> None:
+    """Save a fit, say what came out, and end with the code that goes with it.
+
+    The file says how many draws there are, not how long they took: so the fit can be repeated.
+    """
+    told = model.diagnostics_
+    model.set_params(draws=told.n_draws, max_seconds=None).save(out)
+    record = _fit_record(model, out)
+    if as_json:
+        print_json(record)
+    else:
+        typer.echo(_in_words(record))
+    if told.stopped.startswith("Interrupted"):
+        fail(f"interrupted; `gplc resume {out}` goes on", INTERRUPTED)
+    if strict and not told.ok:
+        raise typer.Exit(UNCONVERGED)
+
+
+def _fit_record(model: Any, out: str) -> dict[str, Any]:
+    from gplc import _fitted
+
+    X, y = _fitted.training_data(model)
+    told = model.diagnostics_
+    record = {
+        "fit": out,
+        "model": type(model).__name__,
+        "rows": len(y),
+        "target": _fitted.target_name(model),
+        "features": _fitted.feature_names(model),
+        "chains": told.n_chains,
+        "draws": told.n_draws,
+        "stopped": told.stopped,
+        "cpu_seconds": dict(told.seconds),
+        "converged": told.ok,
+        "verdict": told.verdict,
+        "version": __version__,
+    }
+    if len(y) <= TELLING_ROWS:
+        sd = model.residual_sd(_fitted.as_table(model, X)).mean
+        record["residual_sd"] = {"smallest": float(sd.min()), "largest": float(sd.max())}
+    return record
+
+
+def _in_words(record: dict[str, Any]) -> str:
+    inputs = ", ".join(record["features"])
+    lines = [
+        f"{record['model']}: {record['target']} given {inputs}, {record['rows']} rows.",
+        f"{record['chains']} chains of {record['draws']} draws. {record['stopped']}".rstrip(),
+    ]
+    if "residual_sd" in record:
+        low, high = record["residual_sd"]["smallest"], record["residual_sd"]["largest"]
+        same = high - low <= 1e-6 * high
+        told = f"{high:.3g} everywhere" if same else f"from {low:.3g} to {high:.3g}"
+        lines.append(f"Residual SD of {record['target']}: {told}.")
+    if record["converged"]:
+        lines.append("Verdict: fine.")
+    else:
+        lines.append(f"Verdict: do not trust this fit yet: {record['verdict']}.")
+        lines.append(f"To go on sampling: gplc resume {record['fit']}")
+    lines.append(f"Saved in {record['fit']}.")
+    return "\n".join(lines)

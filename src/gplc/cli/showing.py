@@ -1,0 +1,106 @@
+"""Commands that show what is in a fit: diagnose, plot and report."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gplc.cli.options import AsJson, Fit, check_out, load_fit, names_in
+from gplc.cli.shared import UNCONVERGED, command, print_json, say, working
+
+
+@command("gplc diagnose motorcycle.fit.nc", "gplc diagnose fit.nc --json > diagnostics.json")
+def diagnose(fit: Fit, as_json: AsJson = False) -> None:
+    """Tell whether the chains of a fit can be trusted; exit with 3 if not."""
+    told = load_fit(fit).diagnostics_
+    if as_json:
+        rows = {name: row._asdict() for name, row in told.rows.items()}
+        print_json(
+            {**told.to_record(), "rows": rows, "converged": told.ok, "problems": told.problems}
+        )
+    else:
+        typer.echo(str(told))
+    if not told.ok:
+        raise typer.Exit(UNCONVERGED)
+
+
+@command(
+    "gplc plot motorcycle.fit.nc",
+    "gplc plot fit.nc --kind ridge --out shapes.pdf",
+    "gplc plot fit.nc --kind fan,sd,chains",
+)
+def plot(
+    fit: Fit,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            "-k",
+            help=(
+                "overview, fan, sd, dependence, ridge, pit, coverage, chains, relevance, latent; "
+                "with commas between, or all."
+            ),
+        ),
+    ] = "overview",
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", help=".png, .pdf or .svg; named after FIT by default."),
+    ] = None,
+) -> None:
+    """Draw a fit."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")  # a command opens no windows
+    from gplc import _check, plots
+
+    every = kind == "all"
+    kinds = list(plots.KINDS) if every else names_in([kind])
+    for each in kinds:
+        _check.one_of("--kind", each, plots.KINDS)
+    if out is not None and len(kinds) != 1:
+        raise ValueError(f"--out names one file, and {len(kinds)} pictures are asked for")
+    if out is not None:
+        check_out(out)
+    model = load_fit(fit)
+    for each in kinds:
+        try:
+            figure = plots.KINDS[each](model)
+        except ValueError as error:
+            if not every:  # of all pictures, some do not go with every model
+                raise
+            say(f"gplc: no {each}: {error}")
+            continue
+        name = out or f"{Path(fit).name.removesuffix('.nc').removesuffix('.fit')}-{each}.png"
+        _save_figure(figure, name)
+        typer.echo(name)
+
+
+@command("gplc report motorcycle.fit.nc --out report.html")
+def report(
+    fit: Fit,
+    out: Annotated[
+        str | None, typer.Option("--out", "-o", help="HTML file; named after FIT by default.")
+    ] = None,
+) -> None:
+    """Write one self-contained HTML page about a fit."""
+    from gplc.report import write_report
+
+    name = out or f"{Path(fit).name.removesuffix('.nc').removesuffix('.fit')}-report.html"
+    check_out(name)
+    model = load_fit(fit)
+    with working("drawing"):
+        write_report(model, name)
+    typer.echo(name)
+
+
+def _save_figure(figure: Any, path: str) -> None:
+    import matplotlib.pyplot as plt
+
+    from gplc._files import replacing
+
+    known = figure.canvas.get_supported_filetypes()
+    if Path(path).suffix.lstrip(".").lower() not in known:
+        raise ValueError(f"--out {path}: give a name that ends in .png, .pdf or .svg")
+    with replacing(path) as draft:
+        figure.savefig(draft, dpi=150)
+    plt.close(figure)

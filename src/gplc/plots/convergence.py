@@ -1,0 +1,119 @@
+"""Can the chains be trusted? Traces and autocorrelations of what convergence is judged by."""
+
+import math
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from gplc import _check
+from gplc._types import Array
+from gplc.diagnostics import autocorrelation_time, autocorrelations, judged
+from gplc.plots.style import CHAIN_COLOURS, CHAIN_STYLES, INK, INNER, Fitted, axes_or_new
+
+
+def trace(model: Fitted, name: str = "log_density", *, ax: Axes | None = None) -> Axes:
+    """Draw a quantity draw by draw, a line for each chain.
+
+    Chains that have converged look alike and show no drift.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    name : str
+        A quantity that `diagnostics_` lists.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> len(trace(model, "log noise_sd").get_lines())  # chains
+    4
+    """
+    ax = axes_or_new(ax)
+    for number, chain in enumerate(_quantity(model, name)):
+        ax.plot(
+            chain,
+            color=CHAIN_COLOURS[number % len(CHAIN_COLOURS)],
+            ls=CHAIN_STYLES[number % len(CHAIN_STYLES)],
+            lw=0.8,
+            alpha=0.85,
+            label=f"chain {number + 1}",
+        )
+    ax.set_xlabel("draw")
+    ax.set_ylabel(name)
+    return ax
+
+
+def autocorrelation(model: Fitted, name: str = "log_density", *, ax: Axes | None = None) -> Axes:
+    """Draw the autocorrelations of a quantity, averaged over chains.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    name : str
+        A quantity that `diagnostics_` lists.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+        Titled with the autocorrelation time: so many draws are worth an independent one.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
+    >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
+    >>> autocorrelation(model, "log noise_sd").get_xlabel()
+    'lag (draws)'
+    """
+    ax = axes_or_new(ax)
+    values = _quantity(model, name)
+    gamma = autocorrelations(values)
+    tau = autocorrelation_time(values)
+    most = int(min(gamma.size, max(20, 6 * tau))) if math.isfinite(tau) else gamma.size
+    ax.axhline(0, color=INK, lw=0.8)
+    ax.bar(np.arange(most), gamma[:most], width=1.0, color=INNER, edgecolor="none")
+    ax.set_xlim(-0.5, most - 0.5)
+    ax.set_ylim(min(0.0, float(np.nanmin(gamma[:most], initial=0.0))) - 0.02, 1.02)
+    ax.set_xlabel("lag (draws)")
+    ax.set_ylabel(f"autocorrelation of {name}" if len(name) < 14 else "autocorrelation")
+    ax.set_title(f"tau = {tau:.3g} draws", fontsize="small", loc="right")
+    return ax
+
+
+def chains(model: Fitted) -> Figure:
+    """Traces, and autocorrelations beside them, of everything that convergence is judged by."""
+    names = list(judged(model.draws_))
+    figure, axes = plt.subplots(
+        len(names),
+        2,
+        figsize=(8.6, 1.5 * len(names) + 0.6),
+        squeeze=False,
+        width_ratios=(2.4, 1),
+        layout="constrained",
+    )
+    for row, name in enumerate(names):
+        left, right = axes[row]
+        trace(model, name, ax=left).set_ylabel(name.replace(" ", "\n", 1), fontsize="small")
+        autocorrelation(model, name, ax=right).set_ylabel("")
+        if row < len(names) - 1:
+            left.set_xlabel("")
+            left.tick_params(labelbottom=False)
+            right.set_xlabel("")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles[:4], labels[:4], loc="outside upper left", ncols=4, frameon=False)
+    return figure
+
+
+def _quantity(model: Fitted, name: str) -> Array:
+    known = judged(model.draws_)
+    return known[_check.one_of("name", name, known)]

@@ -1,0 +1,100 @@
+"""What pictures share: colours, axes, labels, and what they need of a fitted estimator.
+
+Bands go from light to dark in one hue and everything else differs in shape or line style, so that
+pictures survive greyscale printing and colour blindness.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from gplc._fitted import HasData, feature_names, target_name
+from gplc._types import Array
+from gplc.draws import Draws
+from gplc.predictive import Predictive
+
+# Each picture goes from dark to light in one hue: blue for the response, brown for its spread.
+LINE, INNER, OUTER = "#08306b", "#6baed6", "#cfe1f2"
+SD_LINE, SD_BAND = "#7f2704", "#fdd0a2"
+GREY, INK = "#8a8a8a", "#222222"
+# Chains: dark to light, and told apart by line style too.
+CHAIN_COLOURS = ("#08306b", "#d95f02", "#6baed6", "#1b1b1b")
+CHAIN_STYLES = ("-", "--", "-", ":")
+MARKS: Mapping[str, Any] = {
+    "ls": "none",
+    "marker": "o",
+    "markersize": 3.6,
+    "mfc": "white",
+    "mec": "black",
+    "mew": 0.7,
+}
+LONGEST_LABEL = 40
+
+
+class Fitted(HasData, Protocol):
+    """What pictures need of a fitted estimator."""
+
+    @property
+    def draws_(self) -> Draws:
+        """Posterior draws."""
+
+    def predict_dist(self, X: ArrayLike) -> Predictive:
+        """Distribution of y."""
+
+    def regression_function(self, X: ArrayLike) -> Predictive:
+        """Posterior of f."""
+
+    def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Any:
+        """Posterior of the residual SD."""
+
+
+def feature_label(model: Fitted, k: int) -> str:
+    """Name of input k, for an axis."""
+    return as_it_stands(feature_names(model)[k])
+
+
+def target_label(model: Fitted) -> str:
+    """Name of the response, for an axis."""
+    return as_it_stands(target_name(model))
+
+
+def as_it_stands(name: str) -> str:
+    """A name as matplotlib draws it letter by letter: dollars would begin a formula."""
+    short = name if len(name) <= LONGEST_LABEL else f"{name[: LONGEST_LABEL - 3]}..."
+    return short.replace("$", r"\$")
+
+
+def axes_or_new(ax: Axes | None, figsize: tuple[float, float] = (5.6, 3.6)) -> Axes:
+    """The axes given, or those of a new figure, without a box around them."""
+    if ax is None:
+        _, ax = plt.subplots(figsize=figsize, layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def note_slice(ax: Axes, model: Fitted, at: ArrayLike | None) -> None:
+    """Say where the other inputs are, if there are any."""
+    if model.n_features_in_ > 1:
+        where = "medians" if at is None else "given values"
+        ax.set_title(f"other inputs at their {where}", fontsize="small", loc="right", color=GREY)
+
+
+def rug(ax: Axes, values: Array) -> None:
+    """Mark the values of the data on the axis."""
+    ax.plot(
+        values,
+        np.zeros_like(values),
+        ls="none",
+        marker="|",
+        color=INK,
+        ms=7,
+        mew=0.5,
+        alpha=0.5,
+        transform=ax.get_xaxis_transform(),
+        clip_on=False,
+        label=f"data ({values.size})",
+    )
