@@ -151,16 +151,18 @@ def test_gradient_of_an_impossible_state_is_nan():
 
 def assert_same_state(left, right):
     """Every array of two states is equal up to rounding, factors in their upper triangle."""
-    for name in left._fields:
-        a, b = getattr(left, name), getattr(right, name)
-        if a is None:
-            assert b is None
-            continue
-        if hasattr(a, "upper"):
+    for a, b in zip((*left.unknowns, left.log_density), (*right.unknowns, right.log_density)):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+    for one, other in zip(left.solved, right.solved, strict=True):
+        np.testing.assert_array_equal(one.theta, left.theta)
+        for kind, more in zip(one.pieces, other.pieces, strict=True):
+            for a, b in zip(kind, more, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+        assert (one.factor is None) == (other.factor is None)
+        if one.factor is not None:
+            a, b = one.factor, other.factor
             np.testing.assert_allclose(np.triu(a.upper), np.triu(b.upper), rtol=0, atol=1e-12)
             np.testing.assert_allclose(a.whitened, b.whitened, rtol=1e-9, atol=1e-9)
-            a, b = a.log_density, b.log_density
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 @every_case
@@ -342,10 +344,19 @@ def test_gplv_residual_variance_with_many_nodes_is_the_closed_form(scale):
             assert residual[row] == pytest.approx(mean**2 + variance, rel=2e-3)
 
 
-def test_prediction_from_an_impossible_draw_says_what_to_do():
+def test_a_draw_that_cannot_be_factored_gets_a_little_more_noise():
     model = MODELS["std"](np.zeros((3, 1)), np.ones(3))
+    unknowns = model.unknowns([3.0, 0.0, -40.0])
+    assert model.log_density(unknowns) == -np.inf
+    mean, variance = model.condition(unknowns).function(np.zeros((1, 1)))
+    assert mean[0] == pytest.approx(1.0, abs=1e-3)
+    assert model.ledger["noise of C raised"] == 1
+
+
+def test_prediction_from_an_impossible_draw_says_what_to_do():
+    model = MODELS["std"](np.zeros((3, 1)), np.ones(3), kernel=Matern32(sd=0.0))
     with pytest.raises(ValueError, match=r"not positive definite.*raise the prior"):
-        model.condition(model.unknowns([40.0, 0.0, -40.0]))
+        model.condition(model.unknowns([0.0, -400.0])).function(np.zeros((1, 1)))
 
 
 # What every model owes the rest of the package.

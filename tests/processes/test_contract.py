@@ -59,7 +59,7 @@ class Case:
         W = self.W if W is None else W
         return X if W is None else np.hstack([X, W.T])
 
-    def K(self, A, B):
+    def between(self, A, B):
         own = self.theta[self.process.place]
         return self.kernel.matrix(own, A, B, self.q)
 
@@ -68,8 +68,8 @@ class Case:
         return np.broadcast_to(self.noise.variance(self.theta[self.process.noise_place]), (N,))
 
     @property
-    def C(self):
-        return self.K(self.inputs(), self.inputs()) + np.diag(self.variances)
+    def covariance(self):
+        return self.between(self.inputs(), self.inputs()) + np.diag(self.variances)
 
 
 @pytest.fixture(params=SOLVERS)
@@ -88,7 +88,7 @@ def case(request, solver, kernel):
 
 
 def test_log_density_is_that_of_scipy(case):
-    expected = stats.multivariate_normal(np.zeros(N), case.C).logpdf(Y)
+    expected = stats.multivariate_normal(np.zeros(N), case.covariance).logpdf(Y)
     assert case.solved().log_density == pytest.approx(expected, rel=1e-9)
 
 
@@ -108,7 +108,7 @@ def test_gradient_agrees_with_differences(case):
         change -= case.solved(W=case.W - move).log_density
         assert gradient.latent[index] == pytest.approx(change / (2 * step), abs=1e-5), index
     # On the diagonal: what a little more noise on one case does.
-    inverse = np.linalg.inv(case.C)
+    inverse = np.linalg.inv(case.covariance)
     expected = 0.5 * ((inverse @ Y) ** 2 - np.diagonal(inverse))
     np.testing.assert_allclose(gradient.diagonal, expected, rtol=1e-6, atol=1e-8)
 
@@ -117,8 +117,8 @@ def test_conditional_is_the_textbook_formula(case):
     rng = np.random.default_rng(4)
     new, w = rng.normal(size=(5, 2)), rng.normal(size=case.q)
     rows = np.hstack([new, np.tile(w, (5, 1))])
-    cross, own = case.K(rows, case.inputs()), case.K(rows, rows)
-    solved = np.linalg.solve(case.C, cross.T)
+    cross, own = case.between(rows, case.inputs()), case.between(rows, rows)
+    solved = np.linalg.solve(case.covariance, cross.T)
     mean, variance = case.solved().conditional(new, w if case.q else None)
     np.testing.assert_allclose(mean, solved.T @ Y, rtol=1e-8, atol=1e-10)
     expected = np.diagonal(own) - np.einsum("ij,ji->i", cross, solved)
@@ -129,9 +129,11 @@ def test_left_out_density_is_that_of_each_case_given_the_others(case):
     mean, variance = case.solved().left_out()
     for i in range(N):
         rest = np.delete(np.arange(N), i)
-        weights = np.linalg.solve(case.C[np.ix_(rest, rest)], case.C[rest, i])
+        weights = np.linalg.solve(case.covariance[np.ix_(rest, rest)], case.covariance[rest, i])
         assert mean[i] == pytest.approx(weights @ Y[rest], rel=1e-7, abs=1e-9)
-        assert variance[i] == pytest.approx(case.C[i, i] - weights @ case.C[rest, i], rel=1e-7)
+        assert variance[i] == pytest.approx(
+            case.covariance[i, i] - weights @ case.covariance[rest, i], rel=1e-7
+        )
 
 
 def drawn_scores(case, draw, draws=3000):
@@ -140,8 +142,8 @@ def drawn_scores(case, draw, draws=3000):
     In units in which a draw is N(0, I), the squared distance of their mean from the exact one is
     chi-squared, and so is the sum of all squares.
     """
-    K = case.K(case.inputs(), case.inputs())
-    gain = K @ np.linalg.inv(case.C)
+    K = case.between(case.inputs(), case.inputs())
+    gain = K @ np.linalg.inv(case.covariance)
     mean, spread = gain @ Y, K - gain @ K
     values, vectors = np.linalg.eigh(spread)
     kept = values > 1e-6 * values[-1]
@@ -169,9 +171,9 @@ def test_wrong_draws_are_caught(solver, wrong):
     def draw(rng):
         if wrong == "no data":
             return solved._replace(y=np.zeros(N)).draw(rng)
-        K = case.K(X, X)
+        K = case.between(X, X)
         function = np.linalg.cholesky(K + 1e-10 * np.eye(N)) @ rng.standard_normal(N)
-        return function + K @ np.linalg.solve(case.C, Y - function)
+        return function + K @ np.linalg.solve(case.covariance, Y - function)
 
     location, spread = drawn_scores(case, draw)
     assert location < 1e-6 or not 1e-6 < spread < 1 - 1e-6
@@ -191,7 +193,7 @@ def test_a_change_is_the_same_as_starting_anew(case):
         moved = solved.with_latent(W)
         assert moved.log_density == pytest.approx(case.solved(W=W).log_density, rel=1e-10)
     other = rng.normal(size=N)
-    expected = stats.multivariate_normal(np.zeros(N), case.C).logpdf(other)
+    expected = stats.multivariate_normal(np.zeros(N), case.covariance).logpdf(other)
     assert solved.with_data(other).log_density == pytest.approx(expected, rel=1e-9)
 
 

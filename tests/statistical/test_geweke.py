@@ -30,8 +30,8 @@ from gplc.models import (
     Model,
     Standard,
     Update,
-    latent_covariate,
 )
+from gplc.models.latent_covariate import sweep
 from gplc.models.latent_covariate.function import LatentFunction
 from gplc.samplers import (
     EllipticalSlice,
@@ -221,7 +221,7 @@ def p_values(
 def test_scheme_keeps_the_joint_distribution(name, data, note, monkeypatch):
     key, scheme, settings, options = SETTINGS[name]
     if name.endswith("blocks"):
-        monkeypatch.setattr(latent_covariate, "BLOCK_SIZE", 2)
+        monkeypatch.setattr(sweep, "BLOCK_SIZE", 2)
     model = build(key, data, **options)
     updates = model.scheme(scheme, **settings)
     if name.endswith("windows"):
