@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import chi2, kstest, multivariate_normal, norm
 
 from gplc.chains import advance, run_chain, start
-from gplc.kernels import SquaredExponential
+from gplc.kernels import Matern32, SquaredExponential
 from gplc.models import MODELS, LatentCovariate, LatentVariance, Unknowns, Update
 from gplc.models.latent_covariate.model import local_ranks
 from gplc.priors import DEFAULTS, kind

@@ -6,14 +6,16 @@ import pytest
 from gplc.chains import run_chain
 from gplc.kernels import SquaredExponential
 from gplc.models import MODELS, LatentVariance, Unknowns
-from gplc.priors import LogPriors
+from gplc.priors import LogPriors, kind
 
+# Options worth a second round, by model; without an entry there is none.
+OPTIONS = {"gplv": [{"link": "abs"}]}
 SCHEMES = [
-    (key, scheme, {})
+    (key, scheme, options)
     for key, cls in MODELS.items()
+    for options in [{}, *OPTIONS.get(key, [])]
     for scheme in cls.schemes
-    if scheme != "default"
-] + [("gplc", "default", {}), *(("gplv", s, {"link": "abs"}) for s in ("paper", "slice"))]
+]
 every_scheme = pytest.mark.parametrize(
     ("key", "scheme", "options"),
     SCHEMES,
@@ -39,13 +41,15 @@ def run(model, scheme, theta=None, latent=None, draws=20, warmup=5):
     return chain
 
 
-def with_value(model, name, value):
-    """theta at the prior means, hyperparameters whose name begins so at `value`."""
-    theta = model.prior_mean().theta
-    for k, full in enumerate(model.names):
-        if full.startswith(name):
-            theta[k] = value
-    return theta
+def kinds(key):
+    """Kinds of hyperparameters that a model has, whatever they are called in full."""
+    return {kind(name) for name in MODELS[key](X, Y).names}
+
+
+def held(key, options, inputs=X, **values):
+    """A model with priors (mean, sd) for hyperparameters that have a word in their kind."""
+    priors = {of: prior for of in kinds(key) for word, prior in values.items() if word in of}
+    return MODELS[key](inputs, Y, priors=priors, **options)
 
 
 # Awkward data.
@@ -87,26 +91,24 @@ def test_inputs_of_odd_size(key, scheme, options, size):
 @every_scheme
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 1e3, 1e6])
 def test_length_scales_from_a_millionth_to_a_million(key, scheme, options, rho):
-    priors = {"length_scale": (np.log(rho), 0.1)}
-    if key == "gplc":
-        priors["latent_length_scale"] = (np.log(rho), 0.1)
-    model = MODELS[key](X, Y, priors=priors, **options)
-    chain = run(model, scheme, with_value(model, "", 0.0))
+    model = held(key, options, length_scale=(np.log(rho), 0.1))
+    chain = run(model, scheme, np.zeros(len(model.names)))
     assert np.isfinite(chain.log_density[-1])
 
 
 @pytest.mark.parametrize("sigma", [1e-2, 1e-4, 1e-6])
 @pytest.mark.parametrize("rows", ["distinct", "duplicated"])
 @pytest.mark.parametrize(
-    ("key", "scheme"), [("std", "paper"), ("gplc", "paper"), ("gplc", "default")]
+    ("key", "scheme", "options"),
+    [each for each in SCHEMES if any("noise" in of for of in kinds(each[0]))],
 )
-def test_noise_down_to_a_millionth(key, scheme, sigma, rows):
+def test_noise_down_to_a_millionth(key, scheme, options, sigma, rows):
     inputs = X if rows == "distinct" else np.repeat(X[:3], 3, axis=0)
-    model = MODELS[key](inputs, Y, priors={"noise_sd": (np.log(sigma), 0.1)})
-    run(model, scheme, with_value(model, "noise_sd", np.log(sigma)))
+    model = held(key, options, inputs, noise=(np.log(sigma), 0.1))
+    run(model, scheme, model.prior_mean().theta)
 
 
-@pytest.mark.parametrize("scheme", ["paper", "elliptical", "metropolis", "slice"])
+@pytest.mark.parametrize("scheme", LatentVariance.schemes)
 @pytest.mark.parametrize("scale", ["log", "abs"])
 def test_gplv_noise_starting_at_a_millionth(scheme, scale):
     model = LatentVariance(np.repeat(X[:3], 3, axis=0), Y, link=scale)
@@ -114,7 +116,7 @@ def test_gplv_noise_starting_at_a_millionth(scheme, scale):
     run(model, scheme, model.prior_mean().theta, latent)
 
 
-@pytest.mark.parametrize("scheme", ["paper", "elliptical", "metropolis", "slice"])
+@pytest.mark.parametrize("scheme", LatentVariance.schemes)
 def test_gplv_noise_starting_beyond_what_a_double_holds(scheme):
     model = LatentVariance(X, Y)
     run(model, scheme, model.prior_mean().theta, np.full(9, 400.0))
@@ -127,16 +129,15 @@ def test_gplv_noise_starting_beyond_what_a_double_holds(scheme):
 @every_scheme
 def test_covariance_that_is_not_positive_definite_is_counted(key, scheme, options):
     # A signal so large, at inputs so close, that the noise is lost in rounding.
-    priors = {"signal_sd": (18.0, 2.0), "length_scale": (8.0, 1.0)}
-    if key == "gplc":
-        priors["latent_length_scale"] = (8.0, 1.0)
-    if key != "gplv":
-        priors["noise_sd"] = (-8.0, 2.0)
-    model = MODELS[key](X, Y, priors=priors, **options)
+    model = held(key, options, signal=(18.0, 2.0), length_scale=(8.0, 1.0), noise=(-8.0, 2.0))
     # What happens in warm-up is not counted, and a chain may be out of there by its end.
     chain = run(model, scheme, model.prior_mean().theta, warmup=0)
     assert sum(n for name, n in chain.events.items() if "not positive definite" in name) > 0
     assert sum(n for name, n in chain.events.items() if name.endswith("impossible")) > 0
+
+
+# Latent values, by model and option, that mean little noise.
+LITTLE_NOISE = {("gplv",): -9.0, ("gplv", "abs"): 1e-4}
 
 
 @every_scheme
@@ -145,19 +146,18 @@ def test_chain_leaves_an_impossible_start(key, scheme, options):
         np.zeros((6, 1)), np.arange(6.0), SquaredExponential(constant=0.0), **options
     )
     theta, latent = model.prior_mean().theta, np.zeros(model.n_latent)
-    if key == "gplv":
-        latent += 1e-4 if options else -9.0
-    else:
-        theta[-1] = -9.0
+    latent += LITTLE_NOISE.get((key, *options.values()), 0.0)
+    theta[["noise" in name for name in model.names]] = -9.0
+    signal = [name.startswith("signal") for name in model.names].index(True)
     # The smallest signal that drowns the noise at one and the same x.
     while np.isfinite(model.log_density(Unknowns(theta, latent))):
-        theta[0] += 0.1
+        theta[signal] += 0.1
     chain = run_chain(model, scheme, seed=3, draws=60, warmup=40, unknowns=Unknowns(theta, latent))
     assert not np.isnan(chain.log_density).any()
     assert np.isfinite(chain.log_density[-1])
 
 
-@pytest.mark.parametrize("scheme", ["paper", "elliptical", "metropolis", "slice"])
+@pytest.mark.parametrize("scheme", LatentVariance.schemes)
 def test_chain_survives_a_secondary_process_that_is_not_positive_definite(scheme):
     model = LatentVariance(np.zeros((6, 1)), np.arange(6.0), SquaredExponential(constant=0.0))
     theta = np.array([0.0, 0.0, 20.0, 0.0])  # C_z = e^40 everywhere, jitter lost

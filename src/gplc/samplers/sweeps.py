@@ -71,6 +71,8 @@ class MetropolisSweep:
     def __post_init__(self) -> None:
         smallest = float(np.min(self.step_sizes))
         _check.number("step_sizes", smallest, above=0.0, advice="start at 1.0 and let it adapt")
+        if not 0.0 < self.wanted < 1.0:
+            raise ValueError(f"wanted must be in (0, 1), got {self.wanted!r}; 0.5 is a good rate")
 
     def step(
         self, rng: np.random.Generator, point: Point, target: MetropolisSweepTarget
