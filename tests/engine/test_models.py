@@ -151,12 +151,13 @@ def test_gradient_of_an_impossible_state_is_nan():
 
 def assert_same_state(left, right):
     """Every array of two states is equal up to rounding, factors in their upper triangle."""
-    for a, b in zip((*left.unknowns, left.log_density), (*right.unknowns, right.log_density)):
+    assert left.log_density == pytest.approx(right.log_density, rel=1e-12, abs=1e-12)
+    for a, b in zip(left.unknowns, right.unknowns, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
     for one, other in zip(left.solved, right.solved, strict=True):
         np.testing.assert_array_equal(one.theta, left.theta)
-        for kind, more in zip(one.pieces, other.pieces, strict=True):
-            for a, b in zip(kind, more, strict=True):
+        for mine, theirs in zip(one.pieces, other.pieces, strict=True):
+            for a, b in zip(mine, theirs, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
         assert (one.factor is None) == (other.factor is None)
         if one.factor is not None:
@@ -348,7 +349,7 @@ def test_a_draw_that_cannot_be_factored_gets_a_little_more_noise():
     model = MODELS["std"](np.zeros((3, 1)), np.ones(3))
     unknowns = model.unknowns([3.0, 0.0, -40.0])
     assert model.log_density(unknowns) == -np.inf
-    mean, variance = model.condition(unknowns).function(np.zeros((1, 1)))
+    mean, _ = model.condition(unknowns).function(np.zeros((1, 1)))
     assert mean[0] == pytest.approx(1.0, abs=1e-3)
     assert model.ledger["noise of C raised"] == 1
 

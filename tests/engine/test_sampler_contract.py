@@ -180,16 +180,27 @@ class Whole(NamedTuple):
     def propose(self, rng, point):
         return self.evaluate(point.payload + rng.standard_normal(self.x.size))
 
-    def pool_update(self, rng, point, size, zoom, width):
-        """The present vector and draws from the prior, one of which is chosen."""
-        pool = [point.payload, *rng.standard_normal((size - 1, self.x.size))]
-        densities = np.array([self.likelihood(each) for each in pool])
+    def pool(self, rng, point, size, zoom):
+        """The present vector and draws from the prior, one of which is to be chosen."""
+        candidates = [point.payload, *rng.standard_normal((size - 1, self.x.size))]
+        densities = np.array([self.likelihood(each) for each in candidates])
         densities[~(densities > -np.inf)] = -np.inf
         if (densities == -np.inf).all():
-            return point, Info(0.0, size, size)
-        weights = np.exp(densities - densities.max())
-        chosen = rng.choice(size, p=weights / weights.sum())
-        return self.evaluate(pool[chosen]), Info(float(chosen > 0), size)
+            return None
+        return Vectors(self, candidates, np.exp(densities - densities.max()))
+
+
+class Vectors(NamedTuple):
+    """A pool of whole vectors, without a scale."""
+
+    target: Whole
+    candidates: list
+    weights: np.ndarray
+    scale: None = None
+
+    def choose(self, rng, scale):
+        chosen = rng.choice(len(self.candidates), p=self.weights / self.weights.sum())
+        return self.target.evaluate(self.candidates[chosen]), float(chosen > 0)
 
 
 def whole(x, likelihood):
@@ -197,26 +208,26 @@ def whole(x, likelihood):
     return target.evaluate(x), target
 
 
-# By what `step` says that its target is, or by sampler if that says too little.
+# By what `step` says that its target is.
 TARGETS = {
     "ScalarTarget": scalar,
     "GaussianTarget": gaussian,
     "GradientTarget": gradient,
-    "SurrogateHamiltonian": surrogate,
-    "Direct": whole,
-    "MetropolisSweep": whole,
-    "Pools": whole,
-    "SliceSweep": whole,
-    "SymmetricProposal": whole,
+    "SurrogateTarget": surrogate,
+    "DirectTarget": whole,
+    "MetropolisSweepTarget": whole,
+    "PoolTarget": whole,
+    "ProposalTarget": whole,
+    "SliceSweepTarget": whole,
 }
 
 
 def target_of(cls):
     """What opens a target for a sampler."""
     annotation = inspect.signature(cls.step).parameters["target"].annotation
-    for name in (cls.__name__, getattr(annotation, "__name__", annotation)):
-        if name in TARGETS:
-            return TARGETS[name]
+    name = getattr(annotation, "__name__", annotation)
+    if name in TARGETS:
+        return TARGETS[name]
     pytest.fail(
         f"{cls.__name__} takes targets of a kind that is not known here ({annotation}): add to "
         f"TARGETS, under {cls.__name__!r}, a function that offers the skewed density to it"
