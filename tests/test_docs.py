@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import gplc
 from gplc.cli import app
 from gplc.cli.studies import write_demo_data
-from gplc.estimators import _GaussianProcess
+from gplc.estimators import BaseGP
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "gplc"
@@ -52,15 +52,13 @@ def load(path: Path, name: str) -> ModuleType:
 @pytest.fixture
 def short_fits(monkeypatch):
     """Cut every fit short, in this process, and open no windows."""
-    fit, extend = _GaussianProcess.fit, _GaussianProcess.extend
+    fit, extend = BaseGP.fit, BaseGP.extend
 
     def short_fit(self, X, y):
         return fit(self.set_params(**SMALL), X, y)
 
-    monkeypatch.setattr(_GaussianProcess, "fit", short_fit)
-    monkeypatch.setattr(
-        _GaussianProcess, "extend", lambda self, draws: extend(self, min(draws, 4))
-    )
+    monkeypatch.setattr(BaseGP, "fit", short_fit)
+    monkeypatch.setattr(BaseGP, "extend", lambda self, draws: extend(self, min(draws, 4)))
     monkeypatch.setattr("gplc.comparison.Parallel", lambda **settings: joblib.Parallel(n_jobs=1))
     with mpl.rc_context({"backend": "Agg"}):
         yield

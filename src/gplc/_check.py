@@ -51,13 +51,17 @@ def number(
     return real
 
 
-def integer(name: str, value: object, *, at_least: int, advice: str) -> int:
-    """`value` as an int that is large enough."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < at_least:
+def integer(
+    name: str, value: object, *, at_least: int, at_most: float = math.inf, advice: str
+) -> int:
+    """`value` as an int within its range."""
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (is_integer and at_least <= value <= at_most):  # type: ignore[operator]
+        high = f" and at most {at_most}" if at_most < math.inf else ""
         raise ValueError(
-            f"{name} must be an integer of at least {at_least}, got {value!r}; {advice}"
+            f"{name} must be an integer of at least {at_least}{high}, got {value!r}; {advice}"
         )
-    return int(value)
+    return int(value)  # type: ignore[call-overload]
 
 
 def one_of(name: str, value: object, choices: object) -> str:

@@ -2,7 +2,9 @@
 
 A fit or a checkpoint is netCDF-4 as any reader takes it, followed by a short trailer with the
 SHA-256 of all that goes before. The trailer is checked before the netCDF library sees a byte: a
-file that was cut, changed or never ours is refused in one sentence. Nothing is ever unpickled.
+file that was cut, changed or never ours is refused in one sentence. A forged file with a right
+digest can be wrong, but can neither run code (nothing is ever unpickled) nor ask for more memory
+than its own size, and whatever the library finds wrong in it is a `FileError` too.
 """
 
 import hashlib
@@ -12,17 +14,35 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import h5py
     import xarray
 
 MAGIC = b"\ngplc-sha256:"
 TRAILER = len(MAGIC) + 64
 
+# The format that is written. Files from before it had a number are of format 1.
+FORMAT = 2
+
+# How netCDF marks a dimension that has no values.
+NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
+
 
 class FileError(ValueError):
     """A file that cannot be used, with the reason and what to do."""
+
+
+class Contents(NamedTuple):
+    """What is in a file."""
+
+    format: int
+    arrays: dict[str, NDArray[Any]]
+    texts: dict[str, str]
 
 
 @contextmanager
@@ -57,9 +77,33 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def refusing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever goes wrong with what a file holds is a FileError of one line.
+
+    Examples
+    --------
+    >>> with refusing("fit.nc"):
+    ...     {}["names"]
+    Traceback (most recent call last):
+    gplc._files.FileError: fit.nc is damaged (KeyError: 'names'); use another copy, or fit again
+    """
+    try:
+        yield
+    except FileError:
+        raise
+    except Exception as error:
+        reason = next(iter(str(error).splitlines()), "")
+        if isinstance(error, ValueError):  # which says itself what to do, mostly
+            raise FileError(f"{path} cannot be used: {reason}") from error
+        raise FileError(
+            f"{path} is damaged ({type(error).__name__}: {reason}); use another copy, or fit again"
+        ) from error
+
+
 def write(path: str | os.PathLike[str], dataset: "xarray.Dataset", kind: str) -> None:
     """Write a data set so that `path` holds either the old or the new file, whole."""
-    dataset = dataset.assign_attrs(gplc_kind=kind)
+    dataset = dataset.assign_attrs(gplc_kind=kind, gplc_format=FORMAT)
     with replacing(path) as draft:
         dataset.to_netcdf(draft, engine="h5netcdf")
         with open(draft, "r+b") as file:
@@ -67,10 +111,8 @@ def write(path: str | os.PathLike[str], dataset: "xarray.Dataset", kind: str) ->
             file.write(MAGIC + digest.encode())
 
 
-def read(path: str | os.PathLike[str], kind: str) -> "xarray.Dataset":
-    """The data set in a file that `write` made, or a FileError that says what is wrong."""
-    import xarray
-
+def read(path: str | os.PathLike[str], kind: str) -> Contents:
+    """What is in a file that `write` made, or a FileError that says what is wrong."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
@@ -88,9 +130,38 @@ def read(path: str | os.PathLike[str], kind: str) -> "xarray.Dataset":
             f"{path} has changed since gplc wrote it (its digest does not match); "
             "use another copy, or fit again"
         )
-    with xarray.open_dataset(io.BytesIO(body), engine="h5netcdf") as opened:
-        dataset = opened.load()
-    found = dataset.attrs.get("gplc_kind")
+    with refusing(path):
+        contents = _contents(body)
+    found = contents.texts.get("gplc_kind")
     if found != kind:
         raise FileError(f"{path} is a gplc {found}, not a {kind}; give the right file")
-    return dataset
+    if contents.format > FORMAT:
+        raise FileError(
+            f"{path} is of format {contents.format}, and this version of gplc reads up to "
+            f"{FORMAT}; install a newer gplc"
+        )
+    return contents
+
+
+def _contents(body: bytes) -> Contents:
+    import h5py
+
+    with h5py.File(io.BytesIO(body), "r") as file:
+        entries = {name: entry for name, entry in file.items() if not _is_bare_dimension(entry)}
+        # Nothing is compressed, so that numbers take no less room in the file than in memory.
+        if sum(entry.nbytes for entry in entries.values()) > len(body):
+            raise ValueError("it declares more numbers than it has room for; use another copy")
+        attributes = {
+            name: file.attrs[name]
+            for name in file.attrs
+            if file.attrs.get_id(name).shape in ((), (1,))
+        }
+        return Contents(
+            int(np.ravel(attributes.pop("gplc_format", 1))[0]),
+            {name: np.array(entry[()], order="C") for name, entry in entries.items()},
+            {name: value for name, value in attributes.items() if isinstance(value, str)},
+        )
+
+
+def _is_bare_dimension(entry: "h5py.Dataset") -> bool:
+    return bytes(entry.attrs.get("NAME", b"")).startswith(NO_VARIABLE)

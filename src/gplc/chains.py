@@ -5,6 +5,7 @@ factorisation, keeps rounding errors of running factors from adding up, and make
 function of (unknowns, generator, samplers) alone, so that a chain can stop and go on bit for bit.
 """
 
+import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gplc import _check
+from gplc._types import Array
 from gplc.models.base import Model, Unknowns, Update
-from gplc.samplers.protocol import Info
-
-Array = NDArray[np.float64]
+from gplc.samplers.protocol import Info, Sampler
 
 
 class Position(NamedTuple):
@@ -30,6 +29,7 @@ class Position(NamedTuple):
     generator: Mapping[str, Any]  # state of the bit generator
     scheme: tuple[Update, ...]  # with whatever its samplers have learned
     iteration: int  # iterations done, warm-up included
+    learned: str | None = None  # that, as a file has it, until somebody goes on; scheme is empty
 
 
 @dataclass
@@ -154,6 +154,8 @@ def _starting_point(model: Model, rng: np.random.Generator) -> Unknowns:
 
 def advance(model: Model, position: Position, iterations: int, tune: bool) -> Chain:
     """Go on from a position for some iterations, learning as it goes if `tune`."""
+    if position.learned is not None:
+        raise ValueError("chains from a file need storage.with_learned before they can go on")
     rng = np.random.default_rng()
     rng.bit_generator.state = position.generator
     scheme = list(position.scheme)
@@ -179,8 +181,8 @@ def advance(model: Model, position: Position, iterations: int, tune: bool) -> Ch
                 accepted[key] += _share(info.acceptance)
                 if tune:
                     sampler = update.sampler.tuned(info, number - update.rest)
-                    scheme[place] = update._replace(sampler=sampler)
-            unknowns = state.unknowns
+                    scheme[place] = update._replace(sampler=canonical(sampler))
+            unknowns = Unknowns(*map(np.ascontiguousarray, state.unknowns))
             theta[row], latent[row] = unknowns
             log_density[row] = state.log_density
     spent = time.process_time() - began
@@ -197,6 +199,27 @@ def advance(model: Model, position: Position, iterations: int, tune: bool) -> Ch
         ),
         model.names,
     )
+
+
+def canonical(sampler: Sampler) -> Sampler:
+    """The sampler with its settings as they come back from a file: C order, Python's numbers.
+
+    BLAS adds in another order if a matrix is in another order, so that a chain from a file would
+    not stay with one in memory.
+
+    Examples
+    --------
+    >>> from gplc.samplers import Hamiltonian
+    >>> canonical(Hamiltonian(scales=np.ones((2, 3), order="F"))).scales.flags.c_contiguous
+    True
+    """
+    changed = {
+        field.name: np.ascontiguousarray(value) if np.ndim(value) else value.item()
+        for field in dataclasses.fields(sampler)  # type: ignore[arg-type]
+        if isinstance(value := getattr(sampler, field.name), np.ndarray | np.generic)
+        and not (np.ndim(value) and value.flags.c_contiguous)
+    }
+    return dataclasses.replace(sampler, **changed) if changed else sampler  # type: ignore[type-var]
 
 
 def _share(acceptance: float | Array) -> float:

@@ -206,9 +206,9 @@ def every_model(**settings: Any) -> dict[str, Any]:
     found = sorted(
         ESTIMATORS.values(),
         # Noise that stays the same is simpler than noise that varies, Gaussian noise than any.
-        key=lambda each: (each._model_class.noise_varies, not each._model_class.noise_is_gaussian),
+        key=lambda each: (each.model_class.noise_varies, not each.model_class.noise_is_gaussian),
     )
-    return {each._model_class.key: each(**settings) for each in found}
+    return {each.model_class.key: each(**settings) for each in found}
 
 
 def compare(

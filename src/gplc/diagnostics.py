@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
 
+from gplc._types import Array
 from gplc.chains import Chain, labels
 from gplc.draws import Draws
-
-Array = NDArray[np.float64]
 
 MOST_RHAT = 1.01
 LEAST_ESS = 400.0
@@ -93,17 +92,11 @@ def autocorrelations(values: ArrayLike) -> Array:
 def judged(draws: Draws) -> dict[str, Array]:
     """The quantities that convergence is judged on: (chains, draws) each.
 
-    Log hyperparameters, the log density, and sums over the latent values that do not depend on
-    how they are labelled.
+    Log hyperparameters, the log density, and what the model says of its latent values.
     """
     result = {f"log {name}": draws.theta[:, :, k] for k, name in enumerate(draws.names)}
     result["log_density"] = draws.log_density
-    if draws.latent_name == "w":
-        result["sum w^2"] = np.sum(draws.latent**2, axis=2)
-    elif draws.latent_name == "z":
-        result["sum z"] = np.sum(draws.latent, axis=2)
-        result["sum z^2"] = np.sum(draws.latent**2, axis=2)
-    return result
+    return result | draws.model_class.judged(draws.latent)
 
 
 def table(draws: Draws, seconds_per_draw: float = math.nan) -> dict[str, Row]:
@@ -297,11 +290,10 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
     >>> import numpy as np
     >>> from gplc.chains import run_chains
     >>> from gplc.models import Standard
-    >>> chains = run_chains(
-    ...     Standard([[0.0], [1.0]], [0.5, -0.5]), seed=1, chains=2, draws=20, warmup=5
-    ... )
+    >>> model = Standard([[0.0], [1.0]], [0.5, -0.5])
+    >>> chains = run_chains(model, seed=1, chains=2, draws=20, warmup=5)
     >>> seeds = np.random.SeedSequence(2).spawn(2)
-    >>> diagnose(Draws.from_chains(chains, seeds, "", 1), chains).ok
+    >>> diagnose(Draws.from_chains(chains, seeds, model, 1), chains).ok
     False
     """
     seconds: Counter[str] = Counter()

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from gplc._types import Array
 from gplc.chains import Chain
-from gplc.models.base import Unknowns
-
-Array = NDArray[np.float64]
+from gplc.models.base import Model, Unknowns
 
 NODE_RULES = ("stratified", "random")
 
@@ -69,8 +67,8 @@ class Draws(Mapping[str, Array]):
         Log of prior times likelihood.
     nodes : (chains, draws, count) array
         Standard normal numbers for the latent value of a new case; they belong to the draw.
-    latent_name : str
-        ``"w"``, ``"z"`` or empty.
+    model_class : type of Model
+        The model they are of, which says what its latent values are called.
     latent_columns : int
         Latent values of a case; with several, ``"w"`` is (chains, draws, latent_columns, n).
     """
@@ -80,7 +78,7 @@ class Draws(Mapping[str, Array]):
     latent: Array
     log_density: Array
     nodes: Array
-    latent_name: str = ""
+    model_class: type[Model] = Model  # type: ignore[type-abstract]
     latent_columns: int = 1
 
     @classmethod
@@ -88,12 +86,11 @@ class Draws(Mapping[str, Array]):
         cls,
         chains: Sequence[Chain],
         seeds: Sequence[np.random.SeedSequence],
-        latent_name: str,
+        model: Model,
         n_nodes: int,
         rule: str = "stratified",
-        latent_columns: int = 1,
     ) -> "Draws":
-        """Gather chains of one model, and give every draw its nodes.
+        """Gather chains of a model, and give every draw its nodes.
 
         The nodes of a chain come from a seed of its own, in order: more draws of the same chain
         leave those of the first ones as they were.
@@ -106,13 +103,20 @@ class Draws(Mapping[str, Array]):
             np.stack([chain.log_density for chain in chains]),
             np.stack(
                 [
-                    latent_nodes(np.random.default_rng(seed), draws, n_nodes, rule, latent_columns)
+                    latent_nodes(
+                        np.random.default_rng(seed), draws, n_nodes, rule, model.node_size
+                    )
                     for seed in seeds
                 ]
             ),
-            latent_name,
-            latent_columns,
+            type(model),
+            model.node_size,
         )
+
+    @property
+    def latent_name(self) -> str:
+        """Name of the latent values; empty if the model has none."""
+        return self.model_class.latent_name
 
     def __getitem__(self, name: str) -> Array:
         if name == "log_density":
@@ -195,7 +199,11 @@ class Draws(Mapping[str, Array]):
         return (f"{name} index",)  # a choice of inputs, or no inputs at all
 
     def thinned(self, most: int | None) -> list[tuple[Unknowns, Array]]:
-        """Unknowns and nodes of at most `most` draws, evenly spaced over all chains."""
+        """Unknowns and nodes of at most `most` draws, evenly spaced over all chains.
+
+        Those without a density are left out: a chain that has found no possible state yet is
+        nowhere. All others can predict, if need be with a little more noise (`Dense.mended`).
+        """
         chains, draws = self.log_density.shape
         total = chains * draws
         count = total if most is None else min(most, total)
@@ -206,4 +214,5 @@ class Draws(Mapping[str, Array]):
                 self.nodes[chain, draw],
             )
             for chain, draw in (divmod(int(place), draws) for place in picked)
+            if self.log_density[chain, draw] > -np.inf
         ]

@@ -5,13 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from gplc._types import Array
 from gplc.models.base import Conditioned, Model, Unknowns
 from gplc.predictive import ComponentSource, Rows
-
-Array = NDArray[np.float64]
 
 # Models conditioned on their draws are kept if their factors together have at most this many
 # numbers (200 MB); otherwise they are made again for every block of rows.
@@ -36,16 +34,13 @@ class Posterior:
     ----------
     model : Model
     draws : list of (Unknowns, nodes)
-        As `Draws.thinned` gives them. Those at which the covariance cannot be factorised, to
-        rounding, are left out.
+        As `Draws.thinned` gives them. Nothing is computed before something is asked.
     """
 
     def __init__(self, model: Model, draws: Sequence[tuple[Unknowns, Array]]) -> None:
         self._model = model
-        self._draws = [
-            (unknowns, nodes) for unknowns, nodes in draws if model.log_density(unknowns) > -np.inf
-        ]
-        if not self._draws:
+        self._draws = draws
+        if not draws:
             raise ValueError(
                 "no draw can be used for prediction: at none is the covariance matrix positive "
                 "definite; raise the prior mean of noise_sd, or check for repeated rows"

@@ -1,6 +1,5 @@
 """A whole run: chains until there are enough draws, watched, saved on the way, and resumed."""
 
-import json
 import math
 import os
 import sys
@@ -10,15 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check, storage
+from gplc._files import FileError
 from gplc.chains import Chain, run_chains, scheme_of
 from gplc.diagnostics import converged, table
 from gplc.draws import Draws
 from gplc.models.base import Model, Update
-
-Array = NDArray[np.float64]
 
 # draws="auto" looks for convergence at these numbers of draws: each 1.3 times the one before.
 FIRST_LOOK = 500
@@ -75,7 +72,6 @@ def sample(
     model: Model,
     plan: Plan,
     seed: np.random.SeedSequence,
-    latent_name: str,
     marks: Mapping[str, str],
     begun: list[Chain] | None = None,
 ) -> Run:
@@ -86,8 +82,6 @@ def sample(
     model, plan
     seed : SeedSequence
         Every chain gets one of its own from it. A checkpoint that is resumed brings its own.
-    latent_name : str
-        ``"w"``, ``"z"`` or empty.
     marks : mapping of str to str
         Fingerprint of data and settings, for the checkpoint.
     begun : list of Chain, optional
@@ -98,10 +92,13 @@ def sample(
     Run
     """
     if begun is None and plan.checkpoint is not None and Path(plan.checkpoint).exists():
-        begun, saved = storage.load_checkpoint(plan.checkpoint, plan.scheme, marks)
-        seed = seed_from_text(saved)
-    watcher = _Watcher(plan, marks, seed_to_text(seed))
+        begun, seed = storage.load_checkpoint(
+            plan.checkpoint, model, marks, plan.chains, plan.warmup
+        )
     goal = plan.max_draws if plan.draws == "auto" else plan.draws
+    if begun is not None:
+        begun = _ready(begun, plan.scheme, goal)
+    watcher = _Watcher(plan, marks, seed)
     stopped = f"Stopped at the {goal} draws asked for."
     target = min(FIRST_LOOK, goal) if plan.draws == "auto" else goal
     now = begun
@@ -122,7 +119,7 @@ def sample(
                 stopped = watcher.reason
                 break
             if plan.draws == "auto":
-                draws = Draws.from_chains(now, seed.spawn(len(now)), latent_name, 1)
+                draws = Draws.from_chains(now, seed.spawn(len(now)), model, 1)
                 if converged(table(draws)):
                     stopped = f"Converged after {target} draws a chain."
                     break
@@ -141,29 +138,20 @@ def sample(
     return Run(now, seed, stopped)
 
 
-def seed_to_text(seed: np.random.SeedSequence) -> str:
-    """A seed sequence as text."""
-    entropy = np.atleast_1d(np.asarray(seed.entropy, dtype=object)).tolist()
-    return json.dumps([[int(part) for part in entropy], [int(key) for key in seed.spawn_key]])
-
-
-def seed_from_text(text: str) -> np.random.SeedSequence:
-    """The seed sequence that `seed_to_text` wrote.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> seed_from_text(seed_to_text(np.random.SeedSequence([5, 6]))).entropy
-    [5, 6]
-    """
-    entropy, spawn_key = json.loads(text)
-    return np.random.SeedSequence(entropy, spawn_key=tuple(spawn_key))
+def _ready(begun: list[Chain], scheme: list[Update], goal: int) -> list[Chain]:
+    """Chains that can go on, or those of a file as they are if all their draws are there."""
+    try:
+        return storage.with_learned(begun, scheme)
+    except FileError:
+        if begun[0].log_density.size < goal:
+            raise
+        return begun
 
 
 class _Watcher:
     """Looks at running chains: shows progress, writes checkpoints, minds the clock."""
 
-    def __init__(self, plan: Plan, marks: Mapping[str, str], seed: str) -> None:
+    def __init__(self, plan: Plan, marks: Mapping[str, str], seed: np.random.SeedSequence) -> None:
         self._plan = plan
         self._marks = marks
         self._seed = seed

@@ -1,26 +1,249 @@
-"""Chains as labelled arrays, to and from files: checkpoints of runs, and finished fits."""
+"""Chains to and from files: checkpoints of runs, and finished fits.
+
+What is in a file is written down once, as a schema, and compared with it at one door. A file
+names no classes and holds no code.
+"""
 
 import dataclasses
 import hashlib
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _files
+from gplc._types import Array
 from gplc.chains import Chain, Position
-from gplc.models.base import Unknowns, Update
-
-if TYPE_CHECKING:
-    import xarray
-
-Array = NDArray[np.float64]
+from gplc.models.base import Model, Unknowns, Update
 
 CHECKPOINT, FIT = "checkpoint", "fit"
+
+# --- the schema: arrays of finite float64 by their dimensions, and texts of JSON ---------------
+
+RUN_ARRAYS = {
+    "theta": ("chain", "draw", "hyperparameter"),
+    "latent": ("chain", "draw", "case"),
+    "log_density": ("chain", "draw"),
+    "position_theta": ("chain", "hyperparameter"),
+    "position_latent": ("chain", "case"),
+}
+FIT_ARRAYS = {
+    "X": ("row", "input"),
+    "y": ("row",),
+    "x_location": ("input",),
+    "x_scale": ("input",),
+    "y_location": (),
+    "y_scale": (),
+}
+ARRAYS = {CHECKPOINT: RUN_ARRAYS, FIT: RUN_ARRAYS | FIT_ARRAYS}
+
+# JSON by example: [t] is a list of t, {str: t} a mapping, {"name": t, ...} exactly these entries,
+# (t, u) either of them, and object anything that is not nested too deeply.
+NUMBER = (int, float)
+SEED = [[int]]
+GENERATOR = {
+    "bit_generator": str,
+    "state": {"state": int, "inc": int},
+    "has_uint32": int,
+    "uinteger": int,
+}
+RUN_TEXTS = {
+    "names": [str],
+    "seed": SEED,
+    "chains": [
+        {
+            "acceptance": {str: NUMBER},
+            "events": {str: int},
+            "seconds": {str: NUMBER},
+            "generator": GENERATOR,
+            "iteration": int,
+            "learned": str,  # JSON, not looked into until a chain goes on
+        }
+    ],
+}
+FIT_TEXTS = {
+    "version": str,
+    "estimator": str,
+    "settings": {str: object},
+    "features": [str],
+    "target": (str, None),
+    "diagnostics": {
+        "rows": {str: [NUMBER]},
+        "acceptance": {str: NUMBER},
+        "events": {str: int},
+        "seconds": {str: NUMBER},
+        "tuned": {str: str},
+        "n_chains": int,
+        "n_draws": int,
+        "stopped": str,
+    },
+}
+TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
+
+# More than anybody has made.
+MOST_ITERATIONS = 10**12
+
+# JSON may be nested so deeply: kernels are, at most as deeply as somebody wrote brackets.
+MOST_DEPTH = 50
+
+
+class Saved:
+    """What a file of some kind holds, as the schema says.
+
+    Attributes
+    ----------
+    arrays : dict of str to array
+    records : dict of str to what the JSON says
+    format : int
+        The format the file was written in.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
+        self.path = path
+        contents = _files.read(path, kind)
+        self.format = contents.format
+        with _files.refusing(path):
+            _check_arrays(contents.arrays, ARRAYS[kind])
+            self.arrays = contents.arrays
+            self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
+            if self.format == 1:
+                _bring_up_to_date(self.records)
+            for name, shape in TEXTS[kind].items():
+                if wrong := _misfit(self.records[name], shape, name):
+                    raise ValueError(f"its {wrong} is not what gplc writes; use another copy")
+            self.seed = _seed_from_record(self.records["seed"])
+
+    def chains(self, model: Model) -> list[Chain]:
+        """The chains, of this model."""
+        with _files.refusing(self.path):
+            self._check_chains(model)
+        arrays = self.arrays
+        return [
+            Chain(
+                arrays["theta"][number],
+                arrays["latent"][number],
+                arrays["log_density"][number],
+                record["acceptance"],
+                Counter(record["events"]),
+                record["seconds"],
+                Position(
+                    Unknowns(arrays["position_theta"][number], arrays["position_latent"][number]),
+                    record["generator"],
+                    (),
+                    record["iteration"],
+                    record["learned"],
+                ),
+                model.names,
+            )
+            for number, record in enumerate(self.records["chains"])
+        ]
+
+    def _check_chains(self, model: Model) -> None:
+        count, draws, _ = self.arrays["theta"].shape
+        names = tuple(self.records["names"])
+        if (names, self.arrays["latent"].shape[2]) != (model.names, model.n_latent):
+            raise ValueError(f"its draws are of {names}, the model has {model.names}; fit again")
+        if not all(model.priors.allows(self.arrays[each]) for each in ("theta", "position_theta")):
+            raise ValueError("its draws are where the priors allow none; fit again")
+        records = self.records["chains"]
+        if not 0 < count == len(records):
+            raise ValueError(f"it has {count} chains and tells of {len(records)}; fit again")
+        for record in records:
+            np.random.PCG64().state = record["generator"]
+            if not draws <= record["iteration"] == records[0]["iteration"] < MOST_ITERATIONS:
+                raise ValueError(
+                    f"it has {draws} draws after {record['iteration']} iterations; fit again"
+                )
+
+
+def _check_arrays(arrays: Mapping[str, Array], schema: Mapping[str, tuple[str, ...]]) -> None:
+    if arrays.keys() != schema.keys():
+        odd = sorted(arrays.keys() ^ schema.keys())
+        raise ValueError(f"{odd} are missing or not of gplc; use another copy")
+    sizes: dict[str, int] = {}
+    for name, dimensions in schema.items():
+        values = arrays[name]
+        expected = tuple(map(sizes.setdefault, dimensions, values.shape))
+        if values.dtype != np.float64 or len(dimensions) != values.ndim:
+            raise ValueError(
+                f"its {name} is {values.dtype} of shape {values.shape}, not float64 of "
+                f"{len(dimensions)} dimensions; use another copy"
+            )
+        if values.shape != expected:
+            raise ValueError(
+                f"its {name} has shape {values.shape}, not {expected} as the others; "
+                "use another copy"
+            )
+        # A density may be impossible, if a chain never left the place where it began.
+        possible = values < math.inf if name == "log_density" else np.isfinite(values)
+        if not possible.all():
+            raise ValueError(f"its {name} is not finite; use another copy, or fit again")
+
+
+def _parsed(texts: Mapping[str, str], name: str) -> Any:
+    if name not in texts:
+        raise ValueError(f"it has no {name}; use another copy")
+    try:
+        return json.loads(texts[name])
+    except RecursionError as error:
+        raise ValueError(f"its {name} is nested too deeply; use another copy") from error
+
+
+def _misfit(value: Any, shape: Any, name: str, depth: int = 0) -> str:
+    """Name of the first entry of a value that has not the shape; empty if all have.
+
+    Examples
+    --------
+    >>> _misfit({"a": [1, "x"]}, {str: [int]}, "record")
+    "record['a'][1]"
+    >>> _misfit({"a": [1, 2]}, {str: [int]}, "record")
+    ''
+    """
+    if isinstance(shape, tuple):
+        found = [_misfit(value, each, name, depth) for each in shape]
+        return "" if "" in found else found[0]
+    if shape is object:
+        if depth > MOST_DEPTH:
+            return name
+        inside = value.values() if isinstance(value, dict) else value
+        nested = (
+            _misfit(each, object, name, depth + 1)
+            for each in (inside if isinstance(value, dict | list) else ())
+        )
+    elif isinstance(shape, list) and isinstance(value, list):
+        nested = (_misfit(each, shape[0], f"{name}[{k}]") for k, each in enumerate(value))
+    elif isinstance(shape, dict) and isinstance(value, dict):
+        every = shape.get(str)
+        if every is None and shape.keys() != value.keys():
+            return name
+        nested = (
+            _misfit(each, every or shape[key], f"{name}[{key!r}]") for key, each in value.items()
+        )
+    elif shape is None or isinstance(shape, type):
+        # True and False are integers in Python, but not here.
+        return "" if type(value) is (type(None) if shape is None else shape) else name
+    else:
+        return name
+    return next((wrong for wrong in nested if wrong), "")
+
+
+def _bring_up_to_date(records: dict[str, Any]) -> None:
+    """What was written otherwise in format 1, in place."""
+    for record in records["chains"]:
+        record["learned"] = json.dumps([{"settings": each} for each in record["learned"]])
+    if isinstance(records["seed"], str):
+        records["seed"] = json.loads(records["seed"])
+    marks = records.get("fingerprint", {})
+    marks.pop("sampler", None)  # all settings of all samplers, which say themselves what they are
+    if "scale" in marks:
+        marks["link"] = marks.pop("scale")
+
+
+# --- checkpoints and fits ----------------------------------------------------------------------
 
 
 def fingerprint(**settings: Any) -> dict[str, str]:
@@ -58,158 +281,170 @@ def differences(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
     ]
 
 
-def to_dataset(chains: Sequence[Chain]) -> "xarray.Dataset":
-    """Draws and positions of chains, all that is needed to go on with them."""
-    import xarray
-
-    def stack(name: str) -> Array:
-        return np.stack([getattr(chain, name) for chain in chains])
-
-    positions = [chain.position for chain in chains]
-    return xarray.Dataset(
-        {
-            "theta": (("chain", "draw", "hyperparameter"), stack("theta")),
-            "latent": (("chain", "draw", "case"), stack("latent")),
-            "log_density": (("chain", "draw"), stack("log_density")),
-            "position_theta": (
-                ("chain", "hyperparameter"),
-                np.stack([position.unknowns.theta for position in positions]),
-            ),
-            "position_latent": (
-                ("chain", "case"),
-                np.stack([position.unknowns.latent for position in positions]),
-            ),
-        },
-        attrs={
-            "names": json.dumps(chains[0].names),
-            "chains": json.dumps(
-                [
-                    {
-                        "acceptance": chain.acceptance,
-                        "events": dict(chain.events),
-                        "seconds": chain.seconds,
-                        "generator": _plain(chain.position.generator),
-                        "iteration": chain.position.iteration,
-                        "learned": [_fields(u.sampler) for u in chain.position.scheme],
-                    }
-                    for chain in chains
-                ]
-            ),
-        },
-    )
-
-
-def from_dataset(dataset: "xarray.Dataset", scheme: Sequence[Update]) -> list[Chain]:
-    """Chains from a data set that `to_dataset` made, for a model with this scheme.
-
-    Samplers are those of the scheme, with the settings they had learned: a file
-    names no classes, so that it cannot make anything but numbers.
-    """
-    names = tuple(json.loads(dataset.attrs["names"]))
-    result = []
-    for number, record in enumerate(json.loads(dataset.attrs["chains"])):
-        learned = tuple(
-            update._replace(sampler=_with_fields(update.sampler, fields))
-            for update, fields in zip(scheme, record["learned"], strict=True)
-        )
-        position = Position(
-            Unknowns(
-                dataset["position_theta"].values[number],
-                dataset["position_latent"].values[number],
-            ),
-            record["generator"],
-            learned,
-            record["iteration"],
-        )
-        result.append(
-            Chain(
-                dataset["theta"].values[number],
-                dataset["latent"].values[number],
-                dataset["log_density"].values[number],
-                record["acceptance"],
-                Counter(record["events"]),
-                record["seconds"],
-                position,
-                names,
-            )
-        )
-    return result
-
-
-def _plain(value: Any) -> Any:
-    """The state of a generator in JSON's terms; its integers may have any size."""
-    if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return value if isinstance(value, str) else int(value)
-
-
-def _fields(sampler: Any) -> dict[str, Any]:
-    return {
-        field.name: np.asarray(getattr(sampler, field.name)).tolist()
-        for field in dataclasses.fields(sampler)
-    }
-
-
-def _with_fields(sampler: Any, fields: Mapping[str, Any]) -> Any:
-    return dataclasses.replace(
-        sampler,
-        **{
-            name: np.array(value) if isinstance(value, list) else value
-            for name, value in fields.items()
-        },
-    )
-
-
 def save_checkpoint(
-    path: str | os.PathLike[str], chains: Sequence[Chain], marks: Mapping[str, str], seed: str
+    path: str | os.PathLike[str],
+    chains: Sequence[Chain],
+    marks: Mapping[str, str],
+    seed: np.random.SeedSequence,
 ) -> None:
     """Write a checkpoint, atomically: chains, the fingerprint of the run, and its seed."""
-    dataset = to_dataset(chains).assign_attrs(fingerprint=json.dumps(dict(marks)), seed=seed)
-    _files.write(path, dataset, CHECKPOINT)
+    _write(path, CHECKPOINT, chains, {}, {"fingerprint": dict(marks), "seed": seed_record(seed)})
 
 
 def load_checkpoint(
-    path: str | os.PathLike[str], scheme: Sequence[Update], marks: Mapping[str, str]
-) -> tuple[list[Chain], str]:
+    path: str | os.PathLike[str],
+    model: Model,
+    marks: Mapping[str, str],
+    chains: int,
+    warmup: int,
+) -> tuple[list[Chain], np.random.SeedSequence]:
     """Chains and seed of a checkpoint, refused if it is of another run."""
-    dataset = _files.read(path, CHECKPOINT)
-    found = differences(json.loads(dataset.attrs["fingerprint"]), marks)
-    if found:
+    saved = Saved(path, CHECKPOINT)
+    before = saved.records["fingerprint"]
+    if saved.format == 1:
+        before["sampler"] = marks["sampler"]  # see with_learned, which compares them
+    if found := differences(before, marks):
         raise _files.FileError(
             f"checkpoint {path} is of another run: {'; '.join(found)}. Fit with the data and "
             "settings it was made with, or give another path"
         )
-    return from_dataset(dataset, scheme), str(dataset.attrs["seed"])
+    begun = saved.chains(model)
+    done, draws = begun[0].position.iteration, begun[0].log_density.size
+    if len(begun) != chains or draws != max(0, done - warmup):
+        raise _files.FileError(
+            f"checkpoint {path} has {len(begun)} chains of {draws} draws after {done} iterations, "
+            f"which {chains} chains with a warm-up of {warmup} cannot have; give another path"
+        )
+    return begun, saved.seed
 
 
 def save_fit(
     path: str | os.PathLike[str],
     chains: Sequence[Chain],
-    arrays: Mapping[str, tuple[tuple[str, ...], Array]],
+    arrays: Mapping[str, Array],
     records: Mapping[str, Any],
 ) -> None:
-    """Write a finished fit: chains, further arrays with their dimensions, and JSON records."""
-    dataset = to_dataset(chains)
-    for name, (dimensions, values) in arrays.items():
-        dataset[name] = (dimensions, values)
-    texts = {name: json.dumps(record) for name, record in records.items()}
-    _files.write(path, dataset.assign_attrs(texts), FIT)
+    """Write a finished fit: chains, and further arrays and records of the schema."""
+    _write(path, FIT, chains, arrays, records)
 
 
-class SavedFit:
-    """A finished fit as it is in a file."""
+def _write(
+    path: str | os.PathLike[str],
+    kind: str,
+    chains: Sequence[Chain],
+    arrays: Mapping[str, Array],
+    records: Mapping[str, Any],
+) -> None:
+    import xarray
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._dataset = _files.read(path, FIT)
+    positions = [chain.position for chain in chains]
+    arrays = {
+        "theta": np.stack([chain.theta for chain in chains]),
+        "latent": np.stack([chain.latent for chain in chains]),
+        "log_density": np.stack([chain.log_density for chain in chains]),
+        "position_theta": np.stack([position.unknowns.theta for position in positions]),
+        "position_latent": np.stack([position.unknowns.latent for position in positions]),
+        **arrays,
+    }
+    records = {
+        "names": chains[0].names,
+        "chains": [
+            {
+                "acceptance": chain.acceptance,
+                "events": dict(chain.events),
+                "seconds": chain.seconds,
+                "generator": chain.position.generator,
+                "iteration": chain.position.iteration,
+                "learned": _learned_text(chain.position),
+            }
+            for chain in chains
+        ],
+        **records,
+    }
+    dataset = xarray.Dataset(
+        {name: (dimensions, arrays[name]) for name, dimensions in ARRAYS[kind].items()},
+        attrs={name: json.dumps(records[name], default=_plain) for name in TEXTS[kind]},
+    )
+    _files.write(path, dataset, kind)
 
-    def record(self, name: str) -> Any:
-        """One of the JSON records."""
-        return json.loads(self._dataset.attrs[name])
 
-    def array(self, name: str) -> Array:
-        """One of the further arrays."""
-        return np.array(self._dataset[name].values, order="C")
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy in JSON's terms."""
+    return np.asarray(value).tolist()
 
-    def chains(self, scheme: Sequence[Update]) -> list[Chain]:
-        """The chains, for a model with this scheme."""
-        return from_dataset(self._dataset, scheme)
+
+def seed_record(seed: np.random.SeedSequence) -> list[list[int]]:
+    """A seed sequence in JSON's terms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> seed_record(np.random.SeedSequence([5, 6], spawn_key=(1,)))
+    [[5, 6], [1]]
+    """
+    entropy = np.atleast_1d(np.asarray(seed.entropy, dtype=object)).tolist()
+    return [[int(part) for part in entropy], [int(key) for key in seed.spawn_key]]
+
+
+def _seed_from_record(record: list[list[int]]) -> np.random.SeedSequence:
+    entropy, spawn_key = record
+    return np.random.SeedSequence(entropy, spawn_key=tuple(spawn_key))
+
+
+# --- what samplers have learned ----------------------------------------------------------------
+
+
+def _learned_text(position: Position) -> str:
+    if position.learned is not None:
+        return position.learned
+    return json.dumps(
+        [
+            {
+                "part": update.part,
+                "sampler": type(update.sampler).__name__,
+                "settings": _settings(update.sampler),
+            }
+            for update in position.scheme
+        ],
+        default=_plain,
+    )
+
+
+def _settings(sampler: Any) -> dict[str, Any]:
+    return {field.name: getattr(sampler, field.name) for field in dataclasses.fields(sampler)}
+
+
+def with_learned(chains: Sequence[Chain], scheme: Sequence[Update]) -> list[Chain]:
+    """Chains that can go on with a scheme: samplers from a file have what they had learned."""
+    return [
+        dataclasses.replace(chain, position=_awake(chain.position, scheme)) for chain in chains
+    ]
+
+
+def _awake(position: Position, scheme: Sequence[Update]) -> Position:
+    if position.learned is None:
+        return position
+    try:
+        updates = tuple(
+            _with_settings(update, record)
+            for update, record in zip(scheme, json.loads(position.learned), strict=True)
+        )
+        return position._replace(scheme=updates, learned=None)
+    except Exception as error:
+        raise _files.FileError(
+            "these chains cannot go on: their samplers are not those of the scheme in this "
+            f"version of gplc ({error}); fit again, or go on with the version that made them"
+        ) from error
+
+
+def _with_settings(update: Update, record: Mapping[str, Any]) -> Update:
+    sampler: Any = update.sampler
+    kind, settings = type(sampler).__name__, record["settings"]
+    then = (record.get("part", update.part), record.get("sampler", kind), sorted(settings))
+    if then != (update.part, kind, sorted(_settings(sampler))):
+        raise ValueError("{} was sampled by {} with {}".format(*then))
+    values = {
+        name: np.array(value, dtype=np.float64) if isinstance(value, list) else value
+        for name, value in settings.items()
+    }
+    return update._replace(sampler=dataclasses.replace(sampler, **values))

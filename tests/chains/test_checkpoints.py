@@ -13,6 +13,7 @@ import pytest
 import gplc
 from gplc import _files, sampling
 from gplc._files import FileError
+from gplc.estimators import ESTIMATORS
 
 HEAVY = bool(os.environ.get("GPLC_HEAVY"))
 
@@ -31,10 +32,7 @@ def same_draws(one, other):
     np.testing.assert_array_equal(one.draws_.nodes, other.draws_.nodes)
 
 
-ESTIMATORS = [gplc.StandardGP, gplc.LatentCovariateGP, gplc.LatentVarianceGP]
-
-
-@pytest.fixture(params=ESTIMATORS, ids=lambda each: each.__name__)
+@pytest.fixture(params=ESTIMATORS.values(), ids=lambda each: each.__name__)
 def estimator(request):
     return request.param
 
@@ -132,7 +130,7 @@ def test_kill_at_any_moment_and_resume_bit_for_bit(data, tmp_path):
             kills += "done" not in out
             if path.exists():
                 # What was on disk at the kill is whole, and never less than before.
-                count = int(_files.read(path, "checkpoint")["theta"].sizes["draw"])
+                count = int(_files.read(path, "checkpoint").arrays["theta"].shape[1])
                 assert count >= reached
                 reached = count
         resumed = gplc.LatentCovariateGP(**settings, checkpoint=path).fit(*data)

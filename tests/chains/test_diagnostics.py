@@ -16,16 +16,17 @@ from gplc.diagnostics import (
     table,
 )
 from gplc.draws import Draws
+from gplc.models import LatentCovariate, Standard
 from gplc.models.base import Unknowns
 
 
-def draws_of(theta, latent=None, latent_name=""):
+def draws_of(theta, latent=None, model_class=Standard):
     chains, draws = theta.shape[:2]
     if latent is None:
         latent = np.empty((chains, draws, 0))
     names = tuple(f"length_scale[{k}]" for k in range(theta.shape[2]))
     nodes = np.zeros((chains, draws, 1))
-    return Draws(names, theta, latent, theta.sum(axis=2), nodes, latent_name)
+    return Draws(names, theta, latent, theta.sum(axis=2), nodes, model_class)
 
 
 def chains_of(draws):
@@ -114,8 +115,9 @@ def test_many_numerical_events_get_a_bad_verdict(independent):
 def test_latent_covariates_are_judged_without_their_sign():
     rng = np.random.default_rng(4)
     latent = rng.standard_normal((2, 500, 3))
-    draws = draws_of(rng.standard_normal((2, 500, 1)), latent, "w")
-    mirrored = draws_of(draws.theta, latent * np.array([1.0, -1.0])[:, None, None], "w")
+    draws = draws_of(rng.standard_normal((2, 500, 1)), latent, LatentCovariate)
+    signs = np.array([1.0, -1.0])[:, None, None]
+    mirrored = draws_of(draws.theta, signs * latent, LatentCovariate)
     np.testing.assert_allclose(judged(draws)["sum w^2"], judged(mirrored)["sum w^2"])
     assert not any(name == "w" for name in judged(draws))
 

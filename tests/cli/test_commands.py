@@ -374,9 +374,8 @@ def fourth():
         noise_summary = "Gaussian noise that somebody else knows more about"
 
     class FourthGP(gplc.StandardGP):
-        _model_class = model_class = Fourth
+        model_class = Fourth
 
-    ESTIMATORS[FourthGP.__name__] = FourthGP
     yield FourthGP
     for registry, before in zip((MODELS, ESTIMATORS), kept, strict=True):
         registry.clear()

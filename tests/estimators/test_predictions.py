@@ -17,8 +17,8 @@ SOME = {"chains": 2, "draws": 25, "warmup": 25, "nodes": 4, "random_state": 0}
 MODELS = {
     "std": (StandardGP, {}),
     "gplc": (LatentCovariateGP, {}),
-    "gplv log": (LatentVarianceGP, {"scale": "log"}),
-    "gplv abs": (LatentVarianceGP, {"scale": "abs"}),
+    "gplv log": (LatentVarianceGP, {"link": "log"}),
+    "gplv abs": (LatentVarianceGP, {"link": "abs"}),
 }
 
 RNG = np.random.default_rng(1)
@@ -97,7 +97,7 @@ def test_small_blocks_change_nothing(fitted, monkeypatch):
     dist, band = fitted.predict_dist(NEW).summary(), fitted.residual_sd(NEW)
     monkeypatch.setattr("gplc.predictive.BLOCK_COMPONENTS", 3 * len(fitted.posterior_))
     monkeypatch.setattr("gplc.predictive.KEPT_COMPONENTS", 0)
-    monkeypatch.setattr("gplc.estimators.BLOCK_COMPONENTS", 3 * len(fitted.posterior_))
+    monkeypatch.setattr("gplc.estimators.base.BLOCK_COMPONENTS", 3 * len(fitted.posterior_))
     monkeypatch.setattr("gplc.posterior.KEPT_NUMBERS", 0)
     fresh = Posterior(fitted.model_, fitted.draws_.thinned(None))
     monkeypatch.setattr(fitted, "posterior_", fresh)

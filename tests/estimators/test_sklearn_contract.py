@@ -15,13 +15,13 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gplc import LatentCovariateGP, LatentVarianceGP, SquaredExponential, StandardGP
+from gplc.estimators import ESTIMATORS
 from gplc.metrics import nlpd, nlpd_scorer
 
 FEW = {"chains": 1, "draws": 10, "warmup": 10, "predictive_draws": 10, "nodes": 3}
-ESTIMATORS = [StandardGP, LatentCovariateGP, LatentVarianceGP]
 ISOTROPIC = SquaredExponential(ard=False)
 
-each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
+each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values())
 
 
 @parametrize_with_checks(
@@ -31,7 +31,7 @@ each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS)
         LatentCovariateGP(**FEW),
         # GPLV updates z after each of its length scales: with ten inputs that takes long.
         LatentVarianceGP(**FEW | {"draws": 5, "warmup": 5, "kernel": ISOTROPIC}),
-        LatentVarianceGP(**FEW | {"draws": 5, "warmup": 5, "kernel": ISOTROPIC, "scale": "abs"}),
+        LatentVarianceGP(**FEW | {"draws": 5, "warmup": 5, "kernel": ISOTROPIC, "link": "abs"}),
     ]
 )
 def test_scikit_learns_own_checks(estimator, check):
@@ -72,7 +72,7 @@ def test_cross_validation_with_r2_and_nlpd(estimator, data):
 def test_grid_search(estimator, data):
     grid = {"kernel": [SquaredExponential(ard=True), SquaredExponential(ard=False)]}
     if estimator is LatentVarianceGP:
-        grid["scale"] = ["log", "abs"]
+        grid["link"] = ["log", "abs"]
     search = GridSearchCV(few(estimator), grid, scoring=nlpd_scorer, cv=2).fit(*data)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     assert search.best_params_["kernel"] in grid["kernel"]
@@ -116,7 +116,7 @@ def test_parameters_go_round(estimator):
         "random_state": 11,
     }
     if estimator is LatentVarianceGP:
-        settings["scale"] = "abs"
+        settings["link"] = "abs"
     model = estimator(**settings)
     assert settings.items() <= model.get_params(deep=False).items()
     # Everything is stored as given: no copies, no conversions.

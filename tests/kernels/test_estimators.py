@@ -32,7 +32,7 @@ CASES = {
     "gplv": gplc.LatentVarianceGP(
         kernel=Matern32().on(0), kernel_z=SquaredExponential(ard=False), mean_z=-1.0, **FEW
     ),
-    "gplv learned": gplc.LatentVarianceGP("learned", mean="constant", **FEW),
+    "gplv learned": gplc.LatentVarianceGP(link="learned", mean="constant", **FEW),
 }
 
 
@@ -62,7 +62,7 @@ def test_saved_and_loaded_it_predicts_the_same(name, fitted, tmp_path):
     fitted[name].save(tmp_path / "fit.nc")
     again = gplc.load(tmp_path / "fit.nc", kernels=[Laplace, Cauchy], mean=trend)
     np.testing.assert_array_equal(again.predict(NEW), fitted[name].predict(NEW))
-    for setting in ("kernel", "mean", "kernel_z", "n_latent", "noise_sd", "mean_z", "scale"):
+    for setting in ("kernel", "mean", "kernel_z", "n_latent", "noise_sd", "mean_z", "link"):
         assert getattr(again, setting, None) == getattr(fitted[name], setting, None)
 
 

@@ -62,7 +62,7 @@ def test_a_fit_is_what_the_paper_says(tiny):
     numbers = (1, METHODS.index("gplc"), 0)
     chain = run_chain(model, "paper", seed_for(job.seed, "U1", FIT, *numbers), 15, 5)
     nodes = [seed_for(job.seed, "U1", NODES, *numbers)]
-    draws = Draws.from_chains([chain], nodes, "w", 2)
+    draws = Draws.from_chains([chain], nodes, model, 2)
     dist = Predictive(ResponseComponents(Posterior(model, draws.thinned(15)), test.X))
     means, sds = dist.components()
     densities = np.exp(-0.5 * ((test.y[:, None] - means) / sds) ** 2) / (sds * np.sqrt(2 * np.pi))

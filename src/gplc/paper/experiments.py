@@ -90,7 +90,7 @@ class Fit:
         draws = Draws.from_chains(
             [chain],
             [seed_for(self.seed, self.dataset, NODES, *numbers)],
-            model.latent_name,
+            model,
             self.nodes,
         )
         posterior = Posterior(model, draws.thinned(self.predictive_draws))

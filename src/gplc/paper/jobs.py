@@ -72,10 +72,9 @@ class Store:
         if not path.exists():
             return None
         try:
-            dataset = _files.read(path, KIND)
+            return _files.read(path, KIND).arrays
         except _files.FileError:
             return None  # damaged: the job can be done again, and gives the same numbers
-        return {str(name): np.asarray(values) for name, values in dataset.items()}
 
     def save(self, job: Job, result: Result) -> None:
         """Keep a result, whole or not at all."""

@@ -37,6 +37,9 @@ from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
 # with the default scheme holds it for so many iterations, until the hyperparameters suit it.
 START_CORRELATION, START_NEIGHBOURS, START_HELD = 0.95, 21, 40
 
+# Averages over w take a grid with so many axes.
+MOST_COVARIATES = 5
+
 
 class LatentCovariate(Model):
     """y_i = g(x_i, w_i) + e_i,  g ~ GP(0, K),  w_i ~ N(0, 1),  e_i ~ N(0, sigma^2).
@@ -92,7 +95,9 @@ class LatentCovariate(Model):
         n_latent: int = 1,
         noise_sd: float | None = None,
     ) -> None:
-        self.n_covariates = _check.integer("n_latent", n_latent, at_least=1, advice="try 1")
+        self.n_covariates = _check.integer(
+            "n_latent", n_latent, at_least=1, at_most=MOST_COVARIATES, advice="try 1"
+        )
         if noise_sd is not None:
             _check.number("noise_sd", noise_sd, above=0.0, advice="0.01 is little; None: learned")
         self.noise_sd = noise_sd

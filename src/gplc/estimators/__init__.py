@@ -1,0 +1,19 @@
+"""Estimators on scikit-learn's contract: the only place that validates and scales data."""
+
+from gplc.estimators.base import Band, BaseGP
+from gplc.estimators.files import ESTIMATORS, load
+from gplc.estimators.latent_covariate import LatentCovariateGP
+from gplc.estimators.latent_variance import LatentVarianceGP
+from gplc.estimators.scaling import Scaling
+from gplc.estimators.standard import StandardGP
+
+__all__ = [
+    "ESTIMATORS",
+    "Band",
+    "BaseGP",
+    "LatentCovariateGP",
+    "LatentVarianceGP",
+    "Scaling",
+    "StandardGP",
+    "load",
+]

@@ -1,0 +1,524 @@
+"""What all estimators share, on scikit-learn's contract: checks, units, fits, predictions."""
+
+import dataclasses
+import math
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gplc import _check
+from gplc._types import Array
+from gplc.chains import Chain, chain_seeds
+from gplc.diagnostics import Diagnostics, diagnose
+from gplc.draws import NODE_RULES, Draws
+from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
+from gplc.estimators.scaling import Scaling
+from gplc.kernels import Constant, Kernel
+from gplc.means import Mean, with_mean
+from gplc.models import Model, Update
+from gplc.posterior import (
+    FunctionComponents,
+    Posterior,
+    ResponseComponents,
+    ShiftedComponents,
+    residual_sds,
+)
+from gplc.predictive import BLOCK_COMPONENTS, ComponentSource, Predictive, interval_probabilities
+from gplc.sampling import Plan, Run, sample
+from gplc.storage import Saved, fingerprint
+
+MeanFunction = Mean | Callable[[Array], ArrayLike]
+RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
+
+# Nodes of a draw: what is gained ends far below, and a file may not ask for any amount of memory.
+MOST_NODES = 10_000
+
+# Sets the seeds of the nodes apart from those of the chains, which are numbered from 0.
+NODE_KEY = 1_000_000
+
+
+class Band(NamedTuple):
+    """Posterior of a quantity at every row: its mean and an equal-tailed interval, each (n,)."""
+
+    mean: Array
+    lower: Array
+    upper: Array
+
+
+@contextmanager
+def _unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
+    """An error leaves no trace: an old fit stays whole, and nothing is ever half fitted.
+
+    Scikit-learn's validation sets n_features_in_ and feature_names_in_ before all is known to be
+    well.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+@dataclass(eq=False, repr=False)
+class BaseGP(RegressorMixin, BaseEstimator):
+    """What the estimators share; `StandardGP` documents the settings.
+
+    A subclass names its model and is entered in `ESTIMATORS` under the model's key. Settings of
+    its own, which go to the model, are fields of a dataclass, so that scikit-learn finds all
+    settings in the signature of the constructor::
+
+        @dataclass(eq=False, repr=False)
+        class MyGP(BaseGP):
+            model_class = MyModel
+            power: float = 1.0
+
+    One that has none needs no decorator.
+
+    Attributes
+    ----------
+    model_class : type of Model
+        The model that is fitted, set by every subclass.
+    old_names : mapping of str to str
+        Settings that have another name now: they still work, and warn.
+    """
+
+    model_class: ClassVar[type[Model]]
+    old_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    kernel: Kernel | None = None
+    priors: Mapping[str, Sequence[float]] | None = None
+    mean: MeanFunction = None
+    chains: int = 4
+    draws: int | Literal["auto"] = 1000
+    warmup: int = 500
+    max_draws: int = 20_000
+    max_seconds: float | None = None
+    sampler: str | Sequence[Update] = "default"
+    standardize: bool = True
+    nodes: int = 7
+    node_rule: str = "stratified"
+    predictive_draws: int | None = 400
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    progress: bool | Literal["auto"] = False
+    checkpoint: str | os.PathLike[str] | None = None
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if "model_class" not in vars(cls):
+            return  # a variant of an estimator
+        key = cls.model_class.key
+        if key in ESTIMATORS:
+            raise ValueError(
+                f"the model {key!r} has the estimator {ESTIMATORS[key].__name__}; "
+                "make a subclass of that"
+            )
+        ESTIMATORS[key] = cls
+
+    def _model_settings(self) -> dict[str, Any]:
+        """What the model is told besides what every model is: the subclass's own settings."""
+        shared = {field.name for field in dataclasses.fields(BaseGP)}
+        own = [field.name for field in dataclasses.fields(self) if field.name not in shared]
+        return renamed({name: getattr(self, name) for name in own}, self.old_names)
+
+    def _warn_of_old_names(self) -> None:
+        for old, new in self.old_names.items():
+            if (value := getattr(self, old)) is not None:
+                warnings.warn(
+                    f"{old}= is now called {new}=; write {type(self).__name__}({new}={value!r})",
+                    FutureWarning,
+                    stacklevel=3,
+                )
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Sample the posterior given data.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+            Inputs, n at least 2.
+        y : (n,) array-like
+            Responses.
+
+        Returns
+        -------
+        self
+        """
+        inputs: Array
+        response: Array
+        self._check_settings()
+        self._warn_of_old_names()
+        with _unchanged_on_error(self):
+            inputs, response = validate_data(
+                self,
+                X,
+                y,
+                dtype=np.float64,
+                order="C",  # the same table gives the same draws, whatever holds it
+                y_numeric=True,
+                ensure_min_samples=2,
+            )
+            response = response.astype(np.float64) - self._known_mean(inputs)
+            x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+            y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
+            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response))
+            plan = self._plan(model)
+            run = sample(model, plan, _seed(self.random_state), self._marks(model))
+            self.model_ = model
+            self.x_scaling_ = x_scaling
+            self.y_scaling_ = y_scaling
+            self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+            self._take(run)
+        return self
+
+    def extend(self, draws: int) -> Self:
+        """Go on with the chains of a finished fit.
+
+        Parameters
+        ----------
+        draws : int
+            Draws to add to each chain.
+
+        Returns
+        -------
+        self
+            The same as if it had been fitted with so many more draws at once.
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
+        done, kept = self.chains_[0].position.iteration, self.chains_[0].log_density.size
+        plan = self._plan(self.model_)._replace(
+            chains=len(self.chains_), draws=kept + draws, warmup=done - kept
+        )
+        with _unchanged_on_error(self):
+            marks = self._marks(self.model_)
+            self._take(sample(self.model_, plan, self.seed_, marks, self.chains_))
+        return self
+
+    def _check_settings(self) -> None:
+        """Refuse, by name, what only the estimator knows to be wrong."""
+        for name in KERNEL_SETTINGS:
+            kernel = getattr(self, name, None)
+            if not (kernel is None or isinstance(kernel, Kernel)):
+                raise ValueError(
+                    f"{name} must be a Kernel or None, got {kernel!r}; "
+                    "try SquaredExponential(ard=False)"
+                )
+        if not callable(self.mean):
+            with_mean(Constant(1.0), self.mean)
+        if not (self.priors is None or isinstance(self.priors, Mapping)):
+            raise ValueError(
+                f"priors must be a mapping of names to (mean, sd), got {self.priors!r}; "
+                'try {"noise_sd": (-1.0, 1.0)}'
+            )
+        if isinstance(self.sampler, str):
+            _check.one_of("sampler", self.sampler, self.model_class.schemes)
+        elif not (
+            isinstance(self.sampler, Sequence)
+            and self.sampler
+            and all(isinstance(update, Update) for update in self.sampler)
+        ):
+            raise ValueError(
+                f"sampler must be the name of a scheme or a list of Update, got {self.sampler!r}; "
+                f"choose from {list(self.model_class.schemes)}"
+            )
+        if not isinstance(self.standardize, bool | np.bool_):
+            raise ValueError(f"standardize must be True or False, got {self.standardize!r}")
+        _check.integer(
+            "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
+        )
+        _check.one_of("node_rule", self.node_rule, NODE_RULES)
+        if self.predictive_draws is not None:
+            _check.integer(
+                "predictive_draws",
+                self.predictive_draws,
+                at_least=1,
+                advice="400 is a good number; None means all",
+            )
+
+    def _model(self, inputs: Array, response: Array) -> Model:
+        return self.model_class(
+            inputs,
+            response,
+            kernel=self.kernel,
+            priors=self.priors,
+            mean=None if callable(self.mean) else self.mean,
+            **self._model_settings(),
+        )
+
+    def _known_mean(self, inputs: Array) -> Array | float:
+        """The user's mean function at rows of X, both on the scale of the data."""
+        if not callable(self.mean):
+            return 0.0
+        values = _check.finite_array("the values of mean", self.mean(inputs), 1)
+        if values.size != inputs.shape[0]:
+            raise ValueError(
+                f"mean must give one number for each row of X, got {values.size} for "
+                f"{inputs.shape[0]} rows; let it map an (n, p) array to n numbers"
+            )
+        return values
+
+    def _plan(self, model: Model) -> Plan:
+        return Plan.checked(
+            model,
+            self.sampler,
+            chains=self.chains,
+            draws=self.draws,
+            warmup=self.warmup,
+            max_draws=self.max_draws,
+            max_seconds=math.inf if self.max_seconds is None else self.max_seconds,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+            checkpoint=self.checkpoint,
+        )
+
+    def _marks(self, model: Model) -> dict[str, str]:
+        """What a checkpoint must agree on: all that decides the draws, but not how many."""
+        generator = isinstance(self.random_state, np.random.RandomState | np.random.Generator)
+        return fingerprint(
+            X=model.X,
+            y=model.y,
+            estimator=type(self).__name__,
+            kernel=model.kernel,
+            # The values of a function are in y.
+            mean="a function" if callable(self.mean) else self.mean,
+            priors={
+                name: (float(mean), float(sd))
+                for name, mean, sd in zip(
+                    model.names, model.priors.means, model.priors.sds, strict=True
+                )
+            },
+            # The updates of a scheme with a name are compared when they go on.
+            sampler=self.sampler if isinstance(self.sampler, str) else list(self.sampler),
+            chains=self.chains,
+            warmup=self.warmup,
+            random_state=type(self.random_state).__name__ if generator else self.random_state,
+            **self._model_settings(),
+        )
+
+    def _take(self, run: Run) -> None:
+        """Set everything that follows from a run, and warn if it cannot be trusted."""
+        self.seed_ = run.seed
+        self._take_chains(run.chains)
+        self.diagnostics_ = diagnose(self.draws_, run.chains, run.stopped)
+        if not self.diagnostics_.ok:
+            warnings.warn(
+                f"Do not trust this fit yet: {self.diagnostics_.verdict}. "
+                "print(model.diagnostics_) tells more.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _take_chains(self, chains: list[Chain]) -> None:
+        self.chains_ = chains
+        seed = self.seed_
+        node_seeds = chain_seeds(
+            np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, NODE_KEY)),
+            len(chains),
+        )
+        self.draws_ = Draws.from_chains(
+            chains, node_seeds, self.model_, self.nodes, self.node_rule
+        )
+        self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fit to a netCDF file that `gplc.load` reads, in this or another process.
+
+        It holds the version, settings, scaling, training data, draws and diagnostics, and no
+        code: a file from a stranger can do no more than be wrong. Kernels and a mean function of
+        your own are kept by name, and have to be given to `gplc.load`.
+
+        Parameters
+        ----------
+        path : path
+            Replaced if it exists, whole or not at all.
+        """
+        check_is_fitted(self, "posterior_")
+        save(self, path)
+
+    def _restore(self, saved: Saved) -> Self:
+        """Set all that a fit sets, from a file."""
+        self._check_settings()
+        arrays, records = saved.arrays, saved.records
+        self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
+        self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
+        self.model_ = self._model(arrays["X"], arrays["y"])
+        self.n_features_in_ = self.model_.X.shape[1]
+        if records["features"]:
+            self.feature_names_in_ = np.array(records["features"], dtype=object)
+        self.target_name_ = records["target"]
+        self.seed_ = saved.seed
+        self._take_chains(saved.chains(self.model_))
+        self.diagnostics_ = Diagnostics.from_record(records["diagnostics"])
+        return self
+
+    def _new_inputs(self, X: ArrayLike) -> tuple[Array, Array | float]:
+        """Rows of X in standard units, and the known part of their mean."""
+        check_is_fitted(self, "posterior_")
+        inputs: Array = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        return self.x_scaling_.apply(inputs), self._known_mean(inputs)
+
+    def _on_scale_of_y(self, source: ComponentSource, known: Array | float) -> Predictive:
+        if isinstance(known, np.ndarray):
+            source = ShiftedComponents(source, known / float(self.y_scaling_.scale))
+        return Predictive(
+            source,
+            location=float(self.y_scaling_.location),
+            scale=float(self.y_scaling_.scale),
+        )
+
+    def predict_dist(self, X: ArrayLike) -> Predictive:
+        """Predictive distribution of y at each row of X.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+
+        Returns
+        -------
+        Predictive
+            A mixture of Gaussians per row, over draws and values of the latent variable of the
+            new case. It is lazy: nothing is computed before something is asked of it.
+        """
+        inputs, known = self._new_inputs(X)
+        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known)
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Predictive mean, and SD if asked for.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        return_std : bool
+
+        Returns
+        -------
+        mean : (n,) array
+        std : (n,) array, only if `return_std`
+        """
+        dist = self.predict_dist(X)
+        if not return_std:
+            return dist.mean()
+        moments = dist.moments()
+        return moments.mean, moments.std
+
+    def predict_quantiles(self, X: ArrayLike, q: ArrayLike) -> Array:
+        """Quantiles of the predictive distribution.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        q : float or (k,) array-like
+            Probabilities.
+
+        Returns
+        -------
+        (n,) or (n, k) array
+        """
+        return self.predict_dist(X).quantile(q)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Array:
+        """Equal-tailed predictive intervals.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        coverage : float
+            Probability inside, between 0 and 1.
+
+        Returns
+        -------
+        (n, 2) array
+            Lower and upper ends.
+        """
+        return self.predict_dist(X).interval(coverage)
+
+    def sample_y(
+        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = None
+    ) -> Array:
+        """Draws from the predictive distribution, independent between rows.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        n_samples : int
+        random_state : int, Generator, RandomState or None
+
+        Returns
+        -------
+        (n, n_samples) array
+        """
+        rng = np.random.default_rng(_seed(random_state))
+        return self.predict_dist(X).sample(n_samples, rng)
+
+    def regression_function(self, X: ArrayLike) -> Predictive:
+        """Posterior of the regression function f(x) = E(y | x): what is not known of the mean.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+
+        Returns
+        -------
+        Predictive
+            A distribution of f at each row: ``.mean()``, ``.std()``, ``.interval(0.9)``.
+        """
+        inputs, known = self._new_inputs(X)
+        return self._on_scale_of_y(FunctionComponents(self.posterior_, inputs), known)
+
+    def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Band:
+        """Posterior of the SD of y - f(x) given x: what would stay if f were known.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        coverage : float
+            Posterior probability of the band.
+
+        Returns
+        -------
+        Band
+            Mean, lower and upper end of the band, each (n,). For a latent covariate or variance
+            the SD of a draw is the root of its expected square.
+        """
+        probabilities = interval_probabilities(coverage)
+        inputs, _ = self._new_inputs(X)
+        posterior = self.posterior_
+        band = np.empty((3, inputs.shape[0]))
+        height = max(1, BLOCK_COMPONENTS // (len(posterior) * posterior.n_nodes))
+        for begin in range(0, inputs.shape[0], height):
+            rows = slice(begin, begin + height)
+            sds = residual_sds(posterior, inputs[rows])
+            band[0, rows] = sds.mean(axis=1)
+            band[1:, rows] = np.quantile(sds, probabilities, axis=1)
+        return Band(*(band * float(self.y_scaling_.scale)))
+
+
+def _seed(random_state: RandomState) -> np.random.SeedSequence:
+    """A seed sequence, resolved from whatever scikit-learn and NumPy call a random state."""
+    if isinstance(random_state, np.random.SeedSequence):
+        return np.random.SeedSequence(random_state.entropy, spawn_key=random_state.spawn_key)
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(random_state.integers(2**32, size=4).tolist())
+    try:
+        generator = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state must be an integer, a generator or None, got {random_state!r}; "
+            "0 will do"
+        ) from error
+    numbers = generator.randint(2**31 - 1, size=4)
+    return np.random.SeedSequence([int(number) for number in numbers])

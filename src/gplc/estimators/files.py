@@ -1,0 +1,140 @@
+"""Fitted estimators to and from files."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from gplc._files import FileError, refusing
+from gplc._types import Array
+from gplc._version import __version__
+from gplc.kernels import Leaf, from_record, to_record
+from gplc.means import from_mean_record, mean_record
+from gplc.storage import FIT, Saved, save_fit, seed_record
+
+if TYPE_CHECKING:
+    from gplc.estimators.base import BaseGP
+
+
+# The estimator of every model, by the model's key; subclasses of BaseGP enter themselves.
+ESTIMATORS: dict[str, type["BaseGP"]] = {}
+
+# Settings that are kernels, of any estimator.
+KERNEL_SETTINGS = ("kernel", "kernel_z")
+
+
+def renamed(settings: Mapping[str, Any], old_names: Mapping[str, str]) -> dict[str, Any]:
+    """Settings with what is given under an old name entered under the new one.
+
+    Examples
+    --------
+    >>> renamed({"scale": "abs", "link": "log"}, {"scale": "link"})
+    {'link': 'abs'}
+    >>> renamed({"scale": None, "link": "log"}, {"scale": "link"})
+    {'link': 'log'}
+    """
+    given = {new: settings[old] for old, new in old_names.items() if settings.get(old) is not None}
+    return {name: value for name, value in settings.items() if name not in old_names} | given
+
+
+def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file that `load` reads; see `BaseGP.save`."""
+    if not isinstance(estimator.sampler, str):
+        raise ValueError(
+            "a fit with a scheme of your own cannot be saved, got "
+            f"sampler={estimator.sampler!r}; use one of the model's schemes by name, or keep "
+            "draws_.to_arviz()"
+        )
+    settings = estimator.get_params(deep=False)
+    for name in KERNEL_SETTINGS:
+        if settings.get(name) is not None:
+            settings[name] = to_record(settings[name])
+    settings["mean"] = mean_record(settings["mean"])
+    if settings["priors"] is not None:
+        settings["priors"] = {
+            name: [float(value) for value in prior] for name, prior in settings["priors"].items()
+        }
+    if not isinstance(settings["random_state"], int | None):
+        settings["random_state"] = None  # its seed is kept with the chains
+    # A path in a file must never decide where something is written later.
+    settings["checkpoint"] = None
+    save_fit(
+        path,
+        estimator.chains_,
+        {
+            "X": estimator.model_.X,
+            "y": estimator.model_.y,
+            "x_location": estimator.x_scaling_.location,
+            "x_scale": estimator.x_scaling_.scale,
+            "y_location": estimator.y_scaling_.location,
+            "y_scale": estimator.y_scaling_.scale,
+        },
+        {
+            "version": __version__,
+            "estimator": type(estimator).__name__,
+            "settings": settings,
+            "seed": seed_record(estimator.seed_),
+            "features": list(getattr(estimator, "feature_names_in_", [])),
+            "target": estimator.target_name_,
+            "diagnostics": estimator.diagnostics_.to_record(),
+        },
+    )
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    kernels: Iterable[type[Leaf]] = (),
+    mean: Callable[[Array], ArrayLike] | None = None,
+) -> Any:
+    """A fit that `save` wrote: the estimator, fitted, with the same predictions.
+
+    Parameters
+    ----------
+    path : path
+    kernels : iterable of classes
+        Kernels of your own that the fit was made with; a file names them and holds no code.
+    mean : callable, optional
+        The mean function of your own that the fit was made with.
+
+    Returns
+    -------
+    StandardGP, LatentCovariateGP, LatentVarianceGP or another `BaseGP`
+        An estimator of your own has to be defined (or imported) before.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from gplc import StandardGP
+    >>> model = StandardGP(chains=1, draws=10, warmup=10, random_state=0).fit([[0], [1]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "fit.nc"))
+    ...     again = load(os.path.join(folder, "fit.nc"))
+    >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
+    True
+    """
+    saved = Saved(path, FIT)
+    name, version = saved.records["estimator"], saved.records["version"]
+    known = {each.__name__: each for each in _with_variants(ESTIMATORS.values())}
+    if name not in known:
+        raise FileError(
+            f"{path} holds a fit of {name!r} by gplc {version}, which this version "
+            f"({__version__}) does not know; import the module that defines it, or use that "
+            "version"
+        )
+    # What the schema does not tell is found out by making it.
+    with refusing(path):
+        settings = renamed(saved.records["settings"], known[name].old_names)
+        for setting in KERNEL_SETTINGS:
+            if settings.get(setting) is not None:
+                settings[setting] = from_record(settings[setting], kernels)
+        settings["mean"] = from_mean_record(settings["mean"], mean)
+        return known[name](**settings)._restore(saved)
+
+
+def _with_variants(classes: Iterable[type["BaseGP"]]) -> Iterator[type["BaseGP"]]:
+    """Classes and all their subclasses."""
+    for each in classes:
+        yield each
+        yield from _with_variants(each.__subclasses__())

@@ -1,0 +1,78 @@
+"""Constant Gaussian noise (STD)."""
+
+from gplc.estimators.base import BaseGP
+from gplc.models import Standard
+
+
+class StandardGP(BaseGP):
+    """Gaussian process regression with Gaussian noise of constant variance, full Bayes (STD).
+
+    y = f(x) + e,  f ~ GP(0, K),  e ~ N(0, sigma^2)
+
+    Parameters
+    ----------
+    kernel : Kernel, optional
+        Covariance function, from `gplc.kernels`; by default `SquaredExponential`, with one length
+        scale per input (ARD) and c = 1.
+    priors : mapping of str to (mean, sd), optional
+        Gaussian priors of log hyperparameters that replace the defaults of `gplc.priors`.
+    mean : {"zero", "constant", "linear"}, ConstantMean, LinearMean or callable, optional
+        Mean of the process, zero by default. Coefficients of a constant or linear mean have wide
+        Gaussian priors and are integrated out. A function of yours maps X to n numbers, both on
+        the scale of the data, and is taken as known.
+    chains : int
+        Number of chains.
+    draws : int or "auto"
+        Draws kept of each chain. "auto" goes on until R-hat is below 1.01 and bulk and tail ESS
+        above 400 for everything that is judged, or until `max_draws` or `max_seconds`.
+    warmup : int
+        Iterations before those, in which the samplers tune themselves.
+    max_draws : int
+        Bound for ``draws="auto"``.
+    max_seconds : float, optional
+        Sampling stops after this time with the draws it has.
+    sampler : str or list of Update
+        Name of a scheme of the model (``"default"``, ``"paper"``), or a scheme.
+    standardize : bool
+        Whether X and y are brought to mean 0 and SD 1 inside. Priors are on that scale;
+        everything returned is on the scale of the data.
+    nodes : int
+        Values of the latent variable of a new case per draw (no effect for this model).
+    node_rule : {"stratified", "random"}
+        How those values are chosen; random is the paper's way.
+    predictive_draws : int or None
+        Predictions average over at most this many draws, evenly spaced; None means all.
+    n_jobs : int, optional
+        Chains at once, as in joblib.
+    random_state : int, RandomState, Generator, SeedSequence or None
+        Resolved anew at each fit; the same seed gives the same fit.
+    progress : bool or "auto"
+        Show a bar per chain; "auto" in terminals and notebooks only.
+    checkpoint : path, optional
+        File that keeps the run as it goes. A fit with the same data and settings resumes it;
+        other data or settings are refused.
+
+    Attributes
+    ----------
+    draws_ : Draws
+        Posterior draws by name.
+    diagnostics_ : Diagnostics
+        R-hat, effective sample sizes and more; prints as a table with a verdict.
+    chains_ : list of Chain
+        The chains themselves: acceptance rates, numerical events, seconds.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    target_name_ : str or None
+        Name of y, if it is a column that has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> y = np.sin(6 * X[:, 0])
+    >>> model = StandardGP(chains=1, draws=50, warmup=50, random_state=0).fit(X, y)
+    >>> bool(abs(model.predict([[0.25]])[0] - np.sin(1.5)) < 0.1)
+    True
+    """
+
+    model_class = Standard
