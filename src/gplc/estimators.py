@@ -18,19 +18,14 @@ from gplc import _check
 from gplc._files import FileError
 from gplc._version import __version__
 from gplc.chains import Chain, chain_seeds, scheme_of
+from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.kernels import Constant, Kernel, Leaf, from_record, to_record
 from gplc.means import Mean, from_mean_record, mean_record, with_mean
 from gplc.models import LatentCovariate, LatentVariance, Model, Standard, Update
-from gplc.posterior import (
-    FunctionComponents,
-    Posterior,
-    ResponseComponents,
-    ShiftedComponents,
-    residual_sds,
-)
-from gplc.predictive import BLOCK_COMPONENTS, ComponentSource, Predictive, interval_probabilities
+from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
+from gplc.predictive import Predictive, interval_probabilities
 from gplc.sampling import Plan, Run, sample, seed_from_text, seed_to_text
 from gplc.storage import SavedFit, fingerprint, save_fit
 
@@ -554,9 +549,7 @@ class _GaussianProcess(RegressorMixin, BaseEstimator):
         height = max(1, BLOCK_COMPONENTS // (len(posterior) * posterior.n_nodes))
         for begin in range(0, inputs.shape[0], height):
             rows = slice(begin, begin + height)
-            sds = residual_sds(posterior, inputs[rows])
-            band[0, rows] = sds.mean(axis=1)
-            band[1:, rows] = np.quantile(sds, probabilities, axis=1)
+            band[:, rows] = residual_band(posterior, inputs[rows], probabilities)
         return Band(*(band * float(self.y_scaling_.scale)))
 
 
