@@ -248,6 +248,8 @@ def dist() -> Predictive:
         (np.zeros((3, 4)), "there are 4 rows"),
         (np.zeros((4, 1, 1)), "there are 4 rows"),
         ([], "there are 4 rows"),
+        (10**400, "y holds a number too large for a float"),
+        ([1, 2, 3, -(10**400)], "too large"),
     ],
 )
 def test_bad_y(dist, method, y, message):
@@ -266,6 +268,8 @@ def test_bad_shape_of_q(dist):
         dist.quantile([[0.5]])
     with pytest.raises(ValueError, match="real numbers"):
         dist.quantile("median")
+    with pytest.raises(ValueError, match="q holds a number too large"):
+        dist.quantile([10**400])
 
 
 @pytest.mark.parametrize("coverage", [0, 1, -0.5, 90, np.nan])
@@ -303,6 +307,8 @@ def test_bad_index(dist, index):
         ([[0.0]], [[0.0]], "above 0"),
         ([[0.0, 0.0]], [[1.0, -1.0]], "above 0, the smallest is -1.0"),
         ([["a"]], [[1.0]], "means must hold real numbers"),
+        ([[10**400]], [[1.0]], "means holds a number too large for a float"),
+        ([[0.0]], [[10**400]], "sds holds a number too large for a float"),
     ],
 )
 def test_bad_components(means, sds, message):
@@ -312,10 +318,10 @@ def test_bad_components(means, sds, message):
 
 def test_bad_units():
     source = ArrayComponents([[0.0]], [[1.0]])
-    for location in (np.nan, np.inf):
+    for location in (np.nan, np.inf, 10**400, "a"):
         with pytest.raises(ValueError, match="location"):
             Predictive(source, location=location)
-    for scale in (0.0, -1.0, np.nan, np.inf):
+    for scale in (0.0, -1.0, np.nan, np.inf, 10**400, None):
         with pytest.raises(ValueError, match="scale"):
             Predictive(source, scale=scale)
 

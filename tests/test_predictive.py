@@ -269,6 +269,53 @@ def test_a_quantile_takes_few_evaluations():
         assert evaluations / 200 < most, name
 
 
+def test_quantiles_where_the_row_has_no_common_scale():
+    # The narrow component is at 0, where float64 is fine; seen from the other it is a point.
+    dist = Predictive.from_arrays([[0.0, 1e120]], [[1.0, 1e100]])
+    q = np.array([0.05, 0.25, 0.45])
+    np.testing.assert_allclose(dist.quantile(q), [norm.ppf(2 * q)], rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(dist.quantile(0.75), 1e120, rtol=1e-14)
+    # A step narrower than the gap between two floats; components whose distance overflows.
+    np.testing.assert_allclose(
+        Predictive.from_arrays([[1e120, 5.0]], [[1e-9, 1e-9]]).quantile([0.1, 0.4, 0.6, 0.9]),
+        [[5.0, 5.0, 1e120, 1e120]],
+    )
+    np.testing.assert_array_equal(
+        Predictive.from_arrays([[1.7e308, -1.7e308]], [[1.0, 1.0]]).quantile([0.2, 0.7]),
+        [[-1.7e308, 1.7e308]],
+    )
+
+
+FINITE = st.floats(-1.7e308, 1.7e308)
+POSITIVE = st.one_of(st.floats(1e-300, 1.7e308), st.floats(-300, 308).map(lambda x: 10.0**x))
+# A row in one unit, or in none.
+means_and_sds = st.integers(1, 5).flatmap(
+    lambda m: st.tuples(
+        st.lists(
+            st.one_of(FINITE, st.floats(-10, 10), st.sampled_from([-1e120, 3e119, 1e120])),
+            min_size=m,
+            max_size=m,
+        ),
+        st.lists(st.one_of(POSITIVE, st.just(1e120)), min_size=m, max_size=m),
+        st.lists(st.floats(1e-6, 1.0), min_size=m, max_size=m),
+    )
+)
+# Further apart than the accuracy that is promised.
+RISING = np.unique(
+    np.concatenate([Q, np.linspace(0.02, 0.98, 25), 0.5 + 10.0 ** -np.arange(2, 10)])
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(means_and_sds)
+def test_quantiles_of_any_finite_mixture_never_fall(components):
+    means, sds, weights = components
+    for given_weights in (None, weights):
+        roots = Predictive.from_arrays([means], [sds], given_weights).quantile(RISING)[0]
+        assert not np.isnan(roots).any()
+        assert (roots[1:] >= roots[:-1]).all()
+
+
 mixtures = st.integers(1, 6).flatmap(
     lambda m: st.tuples(
         st.lists(st.floats(-10, 10), min_size=m, max_size=m),

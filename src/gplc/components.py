@@ -297,8 +297,8 @@ def normalized_weights(weights: ArrayLike | None, count: int) -> Array | None:
     array = real_array("weights", weights)
     if array.shape != (count,):
         raise ValueError(
-            f"weights must have shape ({count},), one for each component, got {array.shape}; "
-            "they are the same for all rows"
+            f"weights must have shape ({count},), got {array.shape}; give one for each draw or "
+            "component, the same for all rows"
         )
     wrong = ~(np.isfinite(array) & (array >= 0.0))
     if wrong.any():

@@ -170,6 +170,7 @@ def _root_by_halving(
     """
     m = means.shape[0]
     low, high = _bracket(means, sds, z)
+    low = np.nextafter(low, -math.inf)  # so that the bracket's own end can be the answer
     evaluations = 0
     middle = _middle_float(low, high)
     while low < middle < high:
