@@ -6,7 +6,6 @@ weight 1/M unless the source of the components says otherwise. `Predictive` asks
 `ComponentSource` for them, a block of rows at a time.
 """
 
-import copy
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -150,7 +149,8 @@ class Predictive:
         >>> dist[[True, False, True]].mean()
         array([0., 2.])
         """
-        part = copy.copy(self)
+        part = object.__new__(type(self))
+        part._location, part._scale = self._location, self._scale
         part._blocks = self._blocks[index]
         return part
 
