@@ -37,7 +37,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from gplc import LatentCovariateGP, LatentVarianceGP, StandardGP, datasets
-from gplc._compiled import mixture
+from gplc._compiled import mixture_crps, mixture_quantiles
 
 Array = NDArray[np.float64]
 
@@ -233,24 +233,26 @@ def mixtures(quick: bool) -> dict[str, float]:
 
     def ours() -> None:
         for _ in range(loops):
-            mixture._tails_densities_slopes(1.0, d, precisions, -1.0, *scratch)
+            mixture_quantiles._tails_densities_slopes(1.0, d, precisions, -1.0, *scratch)
 
     def library() -> None:
         for _ in range(loops):
             library_evaluation(1.0, d, precisions, scratch[0])
 
     q = np.array([0.05, 0.95])
-    _, evaluations = mixture.quantiles(means, sds, q)
+    _, evaluations = mixture_quantiles.quantiles(means, sds, None, q)
     y = np.ones((20, 1))
     result = {
         "evaluation_ns": best_seconds(ours) * 1e9 / loops / count,
         "library_ns": best_seconds(library) * 1e9 / loops / count,
         "evaluations_a_quantile": evaluations / rows / q.size,
-        "quantile_us": best_seconds(lambda: mixture.quantiles(means, sds, q))
+        "quantile_us": best_seconds(lambda: mixture_quantiles.quantiles(means, sds, None, q))
         * 1e6
         / rows
         / q.size,
-        "crps_us": best_seconds(lambda: mixture.crps(means[:20], sds[:20], y)) * 1e6 / 20,
+        "crps_us": best_seconds(lambda: mixture_crps.crps(means[:20], sds[:20], None, y))
+        * 1e6
+        / 20,
     }
     print(
         f"cdf, density and slope: {result['evaluation_ns']:.1f} ns a component, C library "

@@ -26,6 +26,7 @@ ROOMS = (
     "diagnostics",
     "posterior",
     "predictive",
+    "components",
     "draws",
     "chains",
     "models",

@@ -6,7 +6,8 @@ from scipy.special import logsumexp
 from scipy.stats import kstest, norm
 
 from gplc import metrics
-from gplc.predictive import ArrayComponents, Predictive
+from gplc.components import ArrayComponents
+from gplc.predictive import Predictive
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ def finite_array(name: str, value: ArrayLike, ndim: int) -> Array:
     """`value` as a C-ordered float64 array of `ndim` dimensions with finite entries."""
     try:
         array = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must be an array of real numbers, got {type(value).__name__}; "
             "convert text and missing values first"
@@ -43,7 +43,10 @@ def number(
     advice: str,
 ) -> float:
     """`value` as a float within its range."""
-    real = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    try:
+        real = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        real = math.inf
     if not (math.isfinite(real) and above < real and at_least <= real <= at_most):
         low = f"above {above}" if above > -math.inf else f"at least {at_least}"
         high = f" and at most {at_most}" if at_most < math.inf else ""

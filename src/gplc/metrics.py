@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from gplc.predictive import Array, Predictive, interval_probabilities, real_array
+from gplc._types import Array
+from gplc.components import real_array
+from gplc.predictive import Predictive, interval_probabilities
 
 
 def nlpd(dist: Predictive, y: ArrayLike) -> float:
     """Average negative log probability density, the paper's equation nlpd.
 
-    NLPD = -(1/N) sum_i log( (1/M) sum_j N(y_i | mean_ij, sd_ij^2) ), by log-sum-exp. Small is
-    good; differences between models are in nats a row.
+    NLPD = -(1/N) sum_i log( (1/M) sum_j N(y_i | mean_ij, sd_ij^2) ), by log-sum-exp, or with the
+    weights of the components instead of 1/M. Small is good; differences between models are in
+    nats a row.
 
     Parameters
     ----------

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from threadpoolctl import ThreadpoolController
 
 from gplc._types import Array
+from gplc.components import Rows, normalized_weights
 from gplc.models.base import Conditioned, Model, Unknowns
-from gplc.predictive import ComponentSource, Rows
 
 # Models conditioned on their draws are kept if their factors together have at most this many
 # numbers (200 MB); otherwise they are made again for every block of rows.
@@ -28,16 +29,24 @@ def _blas() -> ThreadpoolController:
 
 
 class Posterior:
-    """Draws of one model, evenly weighted, ready to predict.
+    """Draws of one model, ready to predict.
 
     Parameters
     ----------
     model : Model
     draws : list of (Unknowns, nodes)
         As `Draws.thinned` gives them. Nothing is computed before something is asked.
+    weights : (draws,) array-like, optional
+        How much each draw counts, brought to sum 1; equally by default. Draws of weight 0 are left
+        out.
     """
 
-    def __init__(self, model: Model, draws: Sequence[tuple[Unknowns, Array]]) -> None:
+    def __init__(
+        self,
+        model: Model,
+        draws: Sequence[tuple[Unknowns, Array]],
+        weights: ArrayLike | None = None,
+    ) -> None:
         self._model = model
         self._draws = draws
         if not draws:
@@ -45,6 +54,11 @@ class Posterior:
                 "no draw can be used for prediction: at none is the covariance matrix positive "
                 "definite; raise the prior mean of noise_sd, or check for repeated rows"
             )
+        self.weights = normalized_weights(weights, len(self._draws))
+        if self.weights is not None:
+            used = np.flatnonzero(self.weights)
+            self._draws = [self._draws[place] for place in used.tolist()]
+            self.weights = self.weights[used]
         self._kept: list[Conditioned] | None = None
         # The standard model knows all it needs of a new case: one component a draw.
         self.n_nodes = self._draws[0][1].size // model.node_size if model.n_latent else 1
@@ -103,6 +117,12 @@ class ResponseComponents(NamedTuple):
         """Draws times nodes."""
         return len(self.posterior) * self.posterior.n_nodes
 
+    @property
+    def weights(self) -> Array | None:
+        """Those of the draws, shared out among the nodes of each."""
+        weights, n_nodes = self.posterior.weights, self.posterior.n_nodes
+        return None if weights is None else np.repeat(weights / n_nodes, n_nodes)
+
     def components(self, rows: Rows) -> tuple[Array, Array]:
         """Means and SDs of y* for some rows."""
         means, sds = self.posterior.gather(
@@ -138,6 +158,11 @@ class FunctionComponents(NamedTuple):
         """One for every draw."""
         return len(self.posterior)
 
+    @property
+    def weights(self) -> Array | None:
+        """Those of the draws."""
+        return self.posterior.weights
+
     def components(self, rows: Rows) -> tuple[Array, Array]:
         """Means and SDs of f(x) for some rows."""
 
@@ -150,37 +175,30 @@ class FunctionComponents(NamedTuple):
         return means, sds
 
 
-class ShiftedComponents(NamedTuple):
-    """Components of another source with a known number added to those of each row."""
-
-    source: ComponentSource
-    offsets: Array  # (rows,)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.source.n_rows
-
-    @property
-    def n_components(self) -> int:
-        """Those of the source."""
-        return self.source.n_components
-
-    def components(self, rows: Rows) -> tuple[Array, Array]:
-        """Means and SDs for some rows."""
-        means, sds = self.source.components(rows)
-        return means + self.offsets[rows][:, None], sds
-
-    def component_means(self, rows: Rows) -> Array:
-        """The means alone, by the shortest way that the source has."""
-        alone = getattr(self.source, "component_means", None)
-        means = self.source.components(rows)[0] if alone is None else alone(rows)
-        return means + self.offsets[rows][:, None]
-
-
-def residual_sds(posterior: Posterior, X: Array) -> Array:
-    """SD of y - f(x), for every row and draw: (rows, draws)."""
+def residual_band(posterior: Posterior, X: Array, probabilities: Array) -> Array:
+    """Mean over the draws, and quantiles, of the SD of y - f(x): (1 + quantiles, rows)."""
     (variances,) = posterior.gather(
         X, 1, lambda given, X, nodes: (given.residual_variance(X, nodes)[:, None],)
     )
-    return np.sqrt(variances)
+    sds = np.sqrt(variances)
+    mean = np.average(sds, axis=1, weights=posterior.weights)
+    return np.vstack([mean, _quantiles(sds, probabilities, posterior.weights)])
+
+
+def _quantiles(values: Array, probabilities: Array, weights: Array | None) -> Array:
+    """Quantiles of every row of `values`, (quantiles, rows), whose columns may have weights.
+
+    As in `numpy.quantile` the smallest value is the quantile 0, the largest the quantile 1, and
+    what is between two values goes on a straight line. A value stands in the middle of its weight.
+    """
+    if weights is None:
+        return np.quantile(values, probabilities, axis=1)
+    order = np.argsort(values, axis=1)
+    sorted_weights = weights[order]
+    places = np.cumsum(sorted_weights, axis=1) - 0.5 * sorted_weights
+    places -= places[:, :1]
+    # A single value stands for all.
+    places /= np.maximum(places[:, -1:], np.finfo(float).tiny)
+    ordered = np.take_along_axis(values, order, axis=1)
+    rows = zip(places, ordered, strict=True)
+    return np.array([np.interp(probabilities, place, value) for place, value in rows]).T

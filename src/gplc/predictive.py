@@ -1,112 +1,26 @@
-"""The distribution of y given x: for every row an equally weighted mixture of Gaussians.
+"""The distribution of y given x: for every row a mixture of Gaussians.
 
-A row's density is ``p(y) = (1/M) sum_j N(y | mean_j, sd_j^2)``: one component for every kept
-posterior draw and every node for the unobserved input (or for the log SD) of that row.
-`Predictive` asks a `ComponentSource` for these components, a block of rows at a time.
+A row's density is ``p(y) = sum_j weight_j N(y | mean_j, sd_j^2)``: one component for every kept
+posterior draw and every node for the unobserved input (or for the log SD) of that row, all with
+weight 1/M unless the source of the components says otherwise. `Predictive` asks a
+`ComponentSource` for them, a block of rows at a time.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gplc._compiled import mixture
+from gplc import _check
+from gplc._compiled import mixture, mixture_crps, mixture_quantiles
+from gplc._types import Array
+from gplc.components import ArrayComponents, Blocks, ComponentSource, real_array, values_for_rows
 
-Array: TypeAlias = NDArray[np.float64]
-Rows: TypeAlias = "slice | NDArray[np.intp]"
 RandomState: TypeAlias = (
     "int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None"
 )
-
-BLOCK_COMPONENTS = 1_000_000
-"""Most components (rows x M) evaluated at once: two arrays of 8 MB each."""
-
-KEPT_COMPONENTS = 2_000_000
-"""A `Predictive` with no more components (rows x M) than this keeps them after the first use."""
-
-
-class ComponentSource(Protocol):
-    """What a `Predictive` needs to know: the Gaussian components of some rows.
-
-    A source that can give the means alone for less work may have a second method
-    ``component_means(rows) -> (r, M)``; `Predictive.mean` then uses it.
-    """
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        ...
-
-    @property
-    def n_components(self) -> int:
-        """Number of components M, the same for every row."""
-        ...
-
-    def components(self, rows: Rows) -> tuple[Array, Array]:
-        """Means and SDs of the components of some rows.
-
-        Parameters
-        ----------
-        rows : slice or (r,) array of int
-            A slice with ``0 <= start <= stop <= n_rows`` and step 1, or row numbers in any order,
-            repeats allowed.
-
-        Returns
-        -------
-        means, sds : (r, M) float64 arrays
-            Finite, and sds > 0. A row's numbers may not depend on which other rows are asked for.
-        """
-        ...
-
-
-class ArrayComponents:
-    """Components held in two arrays.
-
-    Parameters
-    ----------
-    means, sds : (n, M) array-like
-        Means and SDs of the components of each row; finite, and sds > 0.
-
-    Examples
-    --------
-    >>> source = ArrayComponents([[0.0, 3.0]], [[1.0, 0.5]])
-    >>> source.n_rows, source.n_components
-    (1, 2)
-    """
-
-    def __init__(self, means: ArrayLike, sds: ArrayLike) -> None:
-        self.means = real_array("means", means)
-        self.sds = real_array("sds", sds)
-        if self.means.ndim != 2 or self.means.shape != self.sds.shape:
-            raise ValueError(
-                f"means and sds must both have shape (rows, components), got {self.means.shape} "
-                f"and {self.sds.shape}; for a single row pass [means] and [sds]"
-            )
-        if self.means.shape[1] == 0:
-            raise ValueError("means and sds have no components; give at least one for each row")
-        if not np.isfinite(self.means).all():
-            raise ValueError("means must be finite; remove the components that are not")
-        if not (np.isfinite(self.sds).all() and (self.sds > 0).all()):
-            raise ValueError(
-                f"sds must be finite and above 0, the smallest is {self.sds.min()}; "
-                "give SDs, not variances or their logs"
-            )
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.means.shape[0]
-
-    @property
-    def n_components(self) -> int:
-        """Number of components of every row."""
-        return self.means.shape[1]
-
-    def components(self, rows: Rows) -> tuple[Array, Array]:
-        """Means and SDs (r, M) of some rows."""
-        return self.means[rows], self.sds[rows]
 
 
 class Moments(NamedTuple):
@@ -128,23 +42,22 @@ class Summary(NamedTuple):
 
 
 class Predictive:
-    """Predictive distributions of n rows, each a mixture of M equally weighted Gaussians.
+    """Predictive distributions of n rows, each a mixture of M Gaussians.
 
-    It is lazy: components are asked for in blocks of at most `BLOCK_COMPONENTS`, and no method but
-    `components` makes an array of rows x M. If all of them are no more than `KEPT_COMPONENTS`
-    they are kept after the first use, for this object and for what is sliced from it. Otherwise
-    every call evaluates the source again, so ask for several things at once where you can:
-    `quantile` with several q, `moments`, `summary`.
+    It is lazy: components are asked for in blocks of at most a million, and no method but
+    `components` makes an array of rows x M. Two million or fewer are kept after the first use, for
+    this object and for what is sliced from it. Otherwise every call evaluates the source again, so
+    ask for several things at once where you can: `quantile` with several q, `moments`, `summary`.
 
     Parameters
     ----------
     source : ComponentSource
-        Where the components come from.
+        Where the components come from. Those whose weight is 0, or below 1e-60 of the largest,
+        are left out.
     location, scale : float
         The source describes t, and ``y = location + scale * t``; scale > 0. Everything returned
         is about y: densities carry the Jacobian 1 / scale. Calculations are made on the scale of
-        t, so units of 1e150 or 1e-150 do no harm; `var` alone may then overflow to inf or
-        vanish, and `std` does not.
+        t, so units of 1e150 or 1e-150 do no harm; `var` alone may then be inf or 0.
 
     Examples
     --------
@@ -162,25 +75,22 @@ class Predictive:
     def __init__(
         self, source: ComponentSource, *, location: float = 0.0, scale: float = 1.0
     ) -> None:
-        if not math.isfinite(location):
-            raise ValueError(f"location must be finite, got {location}")
-        if not (math.isfinite(scale) and scale > 0):
-            raise ValueError(f"scale must be finite and above 0, got {scale}")
-        self._source = source
-        self._location = float(location)
-        self._scale = float(scale)
-        # The rows of the source this object is about; a range as long as it can be one.
-        self._rows: range | NDArray[np.intp] = range(source.n_rows)
-        self._kept: tuple[Array, Array] | None = None
+        self._location = _check.number("location", location, advice="0 leaves it out")
+        self._scale = _check.number("scale", scale, above=0.0, advice="1 leaves it out")
+        self._blocks = Blocks(source)
 
     @classmethod
-    def from_arrays(cls, means: ArrayLike, sds: ArrayLike) -> "Predictive":
+    def from_arrays(
+        cls, means: ArrayLike, sds: ArrayLike, weights: ArrayLike | None = None
+    ) -> "Predictive":
         """Distributions with given components.
 
         Parameters
         ----------
         means, sds : (n, M) array-like
             Means and SDs of the components of each row; finite, and sds > 0.
+        weights : (M,) array-like, optional
+            Weights of the components, the same for all rows, brought to sum 1; equal by default.
 
         Returns
         -------
@@ -190,16 +100,24 @@ class Predictive:
         --------
         >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]]).mean()
         array([1.5])
+        >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]], weights=[2, 1]).mean()
+        array([1.])
         """
-        return cls(ArrayComponents(means, sds))
+        return cls(ArrayComponents(means, sds, weights))
 
     @property
     def n_components(self) -> int:
         """Number of components M of every row."""
-        return self._source.n_components
+        return self._blocks.n_components
+
+    @property
+    def weights(self) -> Array:
+        """Weights of the components, (M,) with sum 1, the same for every row."""
+        relative = self._blocks.weights
+        return (np.ones(self.n_components) if relative is None else relative) / self.n_components
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._blocks)
 
     def __repr__(self) -> str:
         return f"Predictive(n_rows={len(self)}, n_components={self.n_components})"
@@ -231,54 +149,13 @@ class Predictive:
         >>> dist[[True, False, True]].mean()
         array([0., 2.])
         """
-        chosen = _row_index(index, len(self))
-        part = Predictive(self._source, location=self._location, scale=self._scale)
-        if isinstance(chosen, slice):
-            part._rows = self._rows[chosen]
-        else:
-            part._rows = np.asarray(self._rows, dtype=np.intp)[chosen]
-        if self._kept is not None:
-            part._kept = (_for_kernels(self._kept[0][chosen]), _for_kernels(self._kept[1][chosen]))
+        part = object.__new__(type(self))
+        part._location, part._scale = self._location, self._scale
+        part._blocks = self._blocks[index]
         return part
 
-    # Components, in blocks
-
-    def _source_rows(self, here: slice) -> Rows:
-        """The source's numbers of this object's rows `here`."""
-        rows = self._rows[here]
-        if isinstance(rows, range):
-            if rows.step == 1:
-                return slice(rows.start, rows.stop)
-            return np.arange(rows.start, rows.stop, rows.step, dtype=np.intp)
-        return rows
-
-    def _evaluate(self, here: slice) -> tuple[Array, Array]:
-        means, sds = self._source.components(self._source_rows(here))
-        return _for_kernels(means), _for_kernels(sds)
-
-    def _places(self) -> Iterator[slice]:
-        """Where the blocks lie in the result."""
-        size = max(1, BLOCK_COMPONENTS // self.n_components)
-        for start in range(0, len(self), size):
-            yield slice(start, min(start + size, len(self)))
-
-    def _blocks(self) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield (place in the result, means, sds), components on the source's scale."""
-        shape = (len(self), self.n_components)
-        if self._kept is None and shape[0] * shape[1] <= KEPT_COMPONENTS:
-            kept = (np.empty(shape), np.empty(shape))
-            for here in self._places():
-                kept[0][here], kept[1][here] = self._evaluate(here)
-            self._kept = kept
-        for here in self._places():
-            if self._kept is None:
-                means, sds = self._evaluate(here)
-            else:
-                means, sds = self._kept[0][here], self._kept[1][here]
-            yield here, means, sds
-
     def components(self) -> tuple[Array, Array]:
-        """Means and SDs of all components.
+        """Means and SDs of all components; `weights` says how much each counts.
 
         The one method that makes arrays of rows x M numbers: slice first if there are many rows.
 
@@ -295,9 +172,9 @@ class Predictive:
         """
         means = np.empty((len(self), self.n_components))
         sds = np.empty_like(means)
-        for here, block_means, block_sds in self._blocks():
-            means[here] = self._location + self._scale * block_means
-            sds[here] = self._scale * block_sds
+        for here, block in self._blocks:
+            means[here] = self._location + self._scale * block.means
+            sds[here] = self._scale * block.sds
         return means, sds
 
     # Moments
@@ -316,8 +193,8 @@ class Predictive:
         array([1.6956])
         """
         out = np.empty((len(self), 4))
-        for here, means, sds in self._blocks():
-            out[here] = mixture.moments(means, sds)
+        for here, block in self._blocks:
+            out[here] = mixture.moments(*block)
         mean, std, skewness, kurtosis = out.T.copy()
         return Moments(self._location + self._scale * mean, self._scale * std, skewness, kurtosis)
 
@@ -333,13 +210,12 @@ class Predictive:
         >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]]).mean()
         array([1.5])
         """
-        component_means: Callable[[Rows], Array] | None
-        component_means = getattr(self._source, "component_means", None)
-        if component_means is None or self._kept is not None:
+        alone = self._blocks.means()
+        if alone is None:
             return self.moments().mean
         out = np.empty(len(self))
-        for here in self._places():
-            out[here] = mixture.centres(_for_kernels(component_means(self._source_rows(here))))
+        for here, means in alone:
+            out[here] = mixture.centres(means, self._blocks.weights)
         return self._location + self._scale * out
 
     def var(self) -> Array:
@@ -403,38 +279,18 @@ class Predictive:
 
     # Functions of y
 
-    def _targets(self, y: ArrayLike) -> tuple[Array, bool]:
-        """Return y as a (n, k) array, and whether the result is to lose its second axis."""
-        values = real_array("y", y)
-        if np.isnan(values).any():
-            raise ValueError(
-                f"y has {np.isnan(values).sum()} NaN values; drop those rows from y and from the "
-                "predictive, for example dist[keep] and y[keep]"
-            )
-        n = len(self)
-        if values.ndim == 0:
-            return np.broadcast_to(values, (n, 1)), True
-        if values.shape == (n,):
-            return values[:, None], True
-        if values.ndim == 2 and values.shape[0] in (1, n):
-            return np.broadcast_to(values, (n, values.shape[1])), False
-        raise ValueError(
-            f"y has shape {values.shape}, but there are {n} rows: pass a number, an array ({n},), "
-            f"or an array ({n}, k); for the same k values in every row pass (1, k), y[None, :]"
-        )
-
-    def _at(self, y: ArrayLike, kernel: Callable[[Array, Array, Array], Array]) -> Array:
-        """kernel(means, sds, t) at t = (y - location) / scale."""
-        targets, flat = self._targets(y)
+    def _at(self, y: ArrayLike, function: Callable[..., Array], *arguments: float) -> Array:
+        """function(means, sds, weights, t, *arguments) at t = (y - location) / scale."""
+        targets, flat = values_for_rows(y, len(self))
         out = np.empty(targets.shape)
-        for here, means, sds in self._blocks():
+        for here, block in self._blocks:
             with np.errstate(over="ignore"):  # so far out that t is infinite
                 t = (targets[here] - self._location) / self._scale
-            out[here] = kernel(means, sds, np.ascontiguousarray(t))
+            out[here] = function(*block, np.ascontiguousarray(t), *arguments)
         return out[:, 0] if flat else out
 
     def logpdf(self, y: ArrayLike) -> Array:
-        """Log density, log (1/M) sum_j N(y | mean_j, sd_j^2).
+        """Log density, log sum_j weight_j N(y | mean_j, sd_j^2).
 
         Summed with the largest term taken out, so that it is right however far out y is.
 
@@ -456,7 +312,7 @@ class Predictive:
         return self._at(y, mixture.log_density) - math.log(self._scale)
 
     def pdf(self, y: ArrayLike) -> Array:
-        """Density, (1/M) sum_j N(y | mean_j, sd_j^2).
+        """Density, sum_j weight_j N(y | mean_j, sd_j^2).
 
         Parameters
         ----------
@@ -478,7 +334,7 @@ class Predictive:
             return np.exp(self.logpdf(y))
 
     def cdf(self, y: ArrayLike) -> Array:
-        """Probability of a smaller value, (1/M) sum_j Phi((y - mean_j) / sd_j).
+        """Probability of a smaller value, sum_j weight_j Phi((y - mean_j) / sd_j).
 
         Relative accuracy holds far into the lower tail; for the upper tail use `sf`.
 
@@ -496,7 +352,7 @@ class Predictive:
         >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]]).cdf(2.0).round(4)
         array([0.5])
         """
-        return self._at(y, lambda means, sds, t: mixture.tail_probability(means, sds, t, -1.0))
+        return self._at(y, mixture.tail_probability, -1.0)
 
     def sf(self, y: ArrayLike) -> Array:
         """Probability of a larger value, 1 - cdf(y), accurate far into the upper tail.
@@ -515,7 +371,7 @@ class Predictive:
         >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]]).sf(20.0)
         array([1.37681206e-89])
         """
-        return self._at(y, lambda means, sds, t: mixture.tail_probability(means, sds, t, 1.0))
+        return self._at(y, mixture.tail_probability, 1.0)
 
     def logcdf(self, y: ArrayLike) -> Array:
         """Log of `cdf`, finite where `cdf` underflows to 0.
@@ -534,7 +390,7 @@ class Predictive:
         >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]]).logcdf(-100.0).round(3)
         array([-5006.217])
         """
-        return self._at(y, lambda means, sds, t: mixture.log_tail_probability(means, sds, t, -1.0))
+        return self._at(y, mixture.log_tail_probability, -1.0)
 
     def logsf(self, y: ArrayLike) -> Array:
         """Log of `sf`, finite where `sf` underflows to 0.
@@ -553,7 +409,7 @@ class Predictive:
         >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]]).logsf(100.0).round(3)
         array([-5006.217])
         """
-        return self._at(y, lambda means, sds, t: mixture.log_tail_probability(means, sds, t, 1.0))
+        return self._at(y, mixture.log_tail_probability, 1.0)
 
     def crps(self, y: ArrayLike) -> Array:
         """Continuous ranked probability score, E|Y - y| - E|Y - Y'| / 2; small is good.
@@ -582,7 +438,7 @@ class Predictive:
         array([0.5505])
         """
         with np.errstate(over="ignore"):
-            return self._scale * self._at(y, mixture.crps)
+            return self._scale * self._at(y, mixture_crps.crps)
 
     # Quantiles and draws
 
@@ -590,7 +446,8 @@ class Predictive:
         """Quantiles: the roots y of cdf(y) = q.
 
         Exact roots of the mixture's cdf, not quantiles of samples: cdf (or sf in the upper half)
-        at the root is q to about 1e-12 relative, as far as float64 can place y.
+        at the root is q to about 1e-12 relative, as far as float64 can place y. For q that are
+        further apart than that, quantiles never fall.
 
         Parameters
         ----------
@@ -622,8 +479,8 @@ class Predictive:
             )
         wanted = np.atleast_1d(probabilities)
         out = np.empty((len(self), wanted.size))
-        for here, means, sds in self._blocks():
-            roots, _ = mixture.quantiles(means, sds, wanted)
+        for here, block in self._blocks:
+            roots, _ = mixture_quantiles.quantiles(*block, wanted)
             out[here] = self._location + self._scale * roots
         return out[:, 0] if probabilities.ndim == 0 else out
 
@@ -667,9 +524,9 @@ class Predictive:
         """
         wanted = interval_probabilities(coverage)
         out = np.empty((4, len(self)))
-        for here, means, sds in self._blocks():
-            out[:2, here] = mixture.moments(means, sds)[:, :2].T
-            out[2:, here] = mixture.quantiles(means, sds, wanted)[0].T
+        for here, block in self._blocks:
+            out[:2, here] = mixture.moments(*block)[:, :2].T
+            out[2:, here] = mixture_quantiles.quantiles(*block, wanted)[0].T
         out *= self._scale
         out[[0, 2, 3]] += self._location
         return Summary(*out)
@@ -705,12 +562,12 @@ class Predictive:
         # rows are cut into blocks.
         picks, normals = (np.random.default_rng(seed) for seed in rng.integers(2**63, size=2))
         out = np.empty((len(self), n_samples))
-        for here, means, sds in self._blocks():
-            shape = (len(means), int(n_samples))
-            component = (picks.random(shape) * self.n_components).astype(np.intp)
-            t = np.take_along_axis(sds, component, axis=1)
+        for here, block in self._blocks:
+            shape = (len(block.means), int(n_samples))
+            component = self._blocks.pick(picks.random(shape))
+            t = np.take_along_axis(block.sds, component, axis=1)
             t *= normals.standard_normal(shape)
-            t += np.take_along_axis(means, component, axis=1)
+            t += np.take_along_axis(block.means, component, axis=1)
             out[here] = self._location + self._scale * t
         return out
 
@@ -735,65 +592,3 @@ def interval_probabilities(coverage: float) -> Array:
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, got {coverage}; for 90% pass 0.9")
     return np.array([0.5 * (1.0 - coverage), 0.5 * (1.0 + coverage)])
-
-
-def real_array(name: str, values: ArrayLike) -> Array:
-    """Return values as a new float64 array, refusing what is not a real number.
-
-    Parameters
-    ----------
-    name : str
-        What the error calls the values.
-    values : array-like
-        NaN and inf pass.
-
-    Returns
-    -------
-    float64 array
-
-    Examples
-    --------
-    >>> real_array("y", [1, 2])
-    array([1., 2.])
-    """
-    array = np.asarray(values)
-    try:
-        if array.dtype.kind not in "biufO":
-            raise TypeError
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must hold real numbers, got dtype {array.dtype}; convert it to float first"
-        ) from None
-
-
-def _for_kernels(array: Array) -> Array:
-    """A C-contiguous, writable float64 array, copied only if need be.
-
-    The kernels only read, but Numba would compile another version for a read-only array.
-    """
-    return np.require(array, np.float64, ["C", "W"])
-
-
-def _row_index(index: Any, n: int) -> "slice | NDArray[np.intp]":
-    """A slice, or row numbers in [0, n), from whatever may stand in dist[...]."""
-    if isinstance(index, slice):
-        return index
-    rows = np.asarray(index)
-    if isinstance(index, bool) or rows.ndim > 1 or rows.dtype.kind not in "biuf":
-        raise IndexError(
-            f"rows are chosen by an int, a slice, a boolean mask or an array of ints, got {index}"
-        )
-    if rows.dtype.kind == "b":
-        if rows.shape != (n,):
-            raise IndexError(f"the mask has shape {rows.shape}, but there are {n} rows")
-        return np.flatnonzero(rows)
-    if rows.dtype.kind == "f" and rows.size:
-        raise IndexError(f"rows are chosen by integers, got {index!r}")
-    numbers = np.atleast_1d(rows).astype(np.intp)
-    if ((numbers < -n) | (numbers >= n)).any():
-        raise IndexError(f"row {index} is out of range, there are {n} rows")
-    numbers = np.where(numbers < 0, numbers + n, numbers)
-    if rows.ndim == 0:
-        return slice(int(numbers[0]), int(numbers[0]) + 1)
-    return numbers

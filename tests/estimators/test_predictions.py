@@ -95,8 +95,8 @@ def test_a_row_stands_alone(fitted):
 
 def test_small_blocks_change_nothing(fitted, monkeypatch):
     dist, band = fitted.predict_dist(NEW).summary(), fitted.residual_sd(NEW)
-    monkeypatch.setattr("gplc.predictive.BLOCK_COMPONENTS", 3 * len(fitted.posterior_))
-    monkeypatch.setattr("gplc.predictive.KEPT_COMPONENTS", 0)
+    monkeypatch.setattr("gplc.components.BLOCK_COMPONENTS", 3 * len(fitted.posterior_))
+    monkeypatch.setattr("gplc.components.KEPT_COMPONENTS", 0)
     monkeypatch.setattr("gplc.estimators.base.BLOCK_COMPONENTS", 3 * len(fitted.posterior_))
     monkeypatch.setattr("gplc.posterior.KEPT_NUMBERS", 0)
     fresh = Posterior(fitted.model_, fitted.draws_.thinned(None))

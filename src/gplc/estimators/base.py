@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gplc import _check
 from gplc._types import Array
 from gplc.chains import Chain, chain_seeds
+from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
@@ -27,14 +28,8 @@ from gplc.estimators.scaling import Scaling
 from gplc.kernels import Constant, Kernel
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
-from gplc.posterior import (
-    FunctionComponents,
-    Posterior,
-    ResponseComponents,
-    ShiftedComponents,
-    residual_sds,
-)
-from gplc.predictive import BLOCK_COMPONENTS, ComponentSource, Predictive, interval_probabilities
+from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
+from gplc.predictive import Predictive, interval_probabilities
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
 
@@ -501,9 +496,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         height = max(1, BLOCK_COMPONENTS // (len(posterior) * posterior.n_nodes))
         for begin in range(0, inputs.shape[0], height):
             rows = slice(begin, begin + height)
-            sds = residual_sds(posterior, inputs[rows])
-            band[0, rows] = sds.mean(axis=1)
-            band[1:, rows] = np.quantile(sds, probabilities, axis=1)
+            band[:, rows] = residual_band(posterior, inputs[rows], probabilities)
         return Band(*(band * float(self.y_scaling_.scale)))
 
 

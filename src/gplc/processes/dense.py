@@ -166,7 +166,8 @@ class Dense(NamedTuple):
         """
         bound, own = self.process.bound, self.theta[self.process.place]
         cross = bound.cross(own, X, self.W).at(w)
-        return gaussian_conditional(usable(self.factor), cross, bound.variance(own, X, w))
+        variance = bound.variance(own, X, w)
+        return gaussian_conditional(usable(self.factor), self.pulls(), cross, variance)
 
     def mean(self, X: Array, w: Array | None = None) -> Array:
         """The mean alone, which needs no triangular solve: (rows,)."""
@@ -195,10 +196,13 @@ def likelihood_weights(factor: Factor) -> Array:
 
 
 def gaussian_conditional(
-    factor: Factor, cross: Array, variance: float | Array
+    factor: Factor, pulls: Array, cross: Array, variance: float | Array
 ) -> tuple[Array, Array]:
-    """K' C^-1 y and v - k' C^-1 k for each row k of `cross` (overwritten)."""
+    """K' C^-1 y and v - k' C^-1 k for each row k of `cross` (overwritten); `pulls` are C^-1 y."""
+    # Not (L^-1 k)' L^-1 y: no more exact, and another number than the mean alone if C is nearly
+    # singular.
+    mean = cross @ pulls
     solved = solve_lower(factor, cross.T, overwrite=True).T
     # Rounding can take the difference below zero where x is close to a case with little noise.
     left = variance - np.einsum("ij,ij->i", solved, solved)
-    return solved @ factor.whitened, np.maximum(left, 0.0)
+    return mean, np.maximum(left, 0.0)

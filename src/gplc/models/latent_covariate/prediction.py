@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from gplc._linalg import solve, usable
+from gplc._linalg import usable
 from gplc.processes import Dense
 from gplc.processes.dense import gaussian_conditional
 
@@ -41,6 +41,7 @@ class ConditionedCovariate:
         self._bound, self._theta = process.bound, solved.theta[process.place]
         self._W = usable(solved.W)
         self._factor = usable(solved.factor)
+        self._pulls = solved.pulls()
         self._noise_variance = solved.noise.variance(solved.theta[process.noise_place])
 
     def _nodes(self, nodes: Array) -> Array:
@@ -55,7 +56,9 @@ class ConditionedCovariate:
         # One node at a time: what is computed for one stays in the processor's cache.
         for s, w in enumerate(values):
             own = self._bound.variance(self._theta, X, w)
-            mean[:, s], variance[:, s] = gaussian_conditional(self._factor, cross.at(w), own)
+            mean[:, s], variance[:, s] = gaussian_conditional(
+                self._factor, self._pulls, cross.at(w), own
+            )
         return mean, variance
 
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
@@ -65,15 +68,15 @@ class ConditionedCovariate:
 
     def means(self, X: Array, nodes: Array) -> Array:
         """Means of y given w* = each node."""
-        cross, alpha = self._bound.cross(self._theta, X, self._W), solve(self._factor)
-        return np.column_stack([cross.at(w) @ alpha for w in self._nodes(nodes).T])
+        cross = self._bound.cross(self._theta, X, self._W)
+        return np.column_stack([cross.at(w) @ self._pulls for w in self._nodes(nodes).T])
 
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1), by a fine rule."""
         nodes, weights = latent_rule(len(self._W))
         average = self._bound.cross(self._theta, X, self._W).average(nodes, weights)
         variance = self._bound.average_variance(self._theta, X, nodes, weights)
-        return gaussian_conditional(self._factor, average, variance)
+        return gaussian_conditional(self._factor, self._pulls, average, variance)
 
     def residual_variance(self, X: Array, nodes: Array) -> Array:
         """E[Var(y | x, g)]: the variance of g over w, and sigma^2."""
@@ -108,19 +111,23 @@ class ConditionedPlain(ConditionedCovariate):
 
     def _given_latent(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         x_part = self._x_part(X)
-        mean, variance = np.empty((2, X.shape[0], nodes.size))
+        variance = np.empty((X.shape[0], nodes.size))
         for s, by_latent in enumerate(self._by_latent(nodes)):
             cross = x_part * by_latent
             cross += self._constant
-            mean[:, s], variance[:, s] = gaussian_conditional(
-                self._factor, cross, self._constant + self._signal
+            _, variance[:, s] = gaussian_conditional(
+                self._factor, self._pulls, cross, self._constant + self._signal
             )
-        return mean, variance
+        return self._means(x_part, nodes), variance
 
     def means(self, X: Array, nodes: Array) -> Array:
-        """Means of y given w* = each node: a matrix product, because K is one of x and w."""
-        alpha = solve(self._factor)
-        return self._x_part(X) @ (self._by_latent(nodes) * alpha).T + self._constant * alpha.sum()
+        """Means of y given w* = each node."""
+        return self._means(self._x_part(X), nodes)
+
+    def _means(self, x_part: Array, nodes: Array) -> Array:
+        """A matrix product, because K is one of x and w."""
+        by_latent = self._by_latent(nodes) * self._pulls
+        return x_part @ by_latent.T + self._constant * self._pulls.sum()
 
     def function(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of f(x), the average of g(x, w) over w ~ N(0, 1).
@@ -133,4 +140,4 @@ class ConditionedPlain(ConditionedCovariate):
         by_latent = math.sqrt(r / (r + 2.0)) * np.exp(-(self._w**2) / (r + 2.0))
         cross = self._x_part(X) * by_latent + self._constant
         variance = self._constant + self._signal * math.sqrt(r / (r + 4.0))
-        return gaussian_conditional(self._factor, cross, variance)
+        return gaussian_conditional(self._factor, self._pulls, cross, variance)
