@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from gplc import _check
 from gplc._linalg import LOG_2PI, Factor
-from gplc.kernels import Bound, Kernel, SquaredExponential, Touches
+from gplc.kernels import Bound, Kernel, Touches
 from gplc.kernels.bound import Pieces
 from gplc.means import Mean
 from gplc.models.base import (
@@ -30,7 +30,7 @@ from gplc.models.latent_covariate.moves import (
     LatentReflection,
     LatentShift,
 )
-from gplc.models.latent_covariate.prediction import ConditionedCovariate, ConditionedPlain
+from gplc.models.latent_covariate.prediction import ConditionedCovariate
 from gplc.models.latent_covariate.sweep import CovariateSweep
 from gplc.models.standard import usable
 from gplc.priors import DEFAULTS, LogNormal
@@ -155,18 +155,6 @@ class LatentCovariate(Model):
 
     def _kernels(self) -> list[Bound]:
         return [self._bound]
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all is as in the paper: its kernel, its noise, one w, no mean."""
-        kernel = self._bound.kernel
-        return (
-            isinstance(kernel, SquaredExponential)
-            and kernel.sd is None
-            and not kernel.inputs
-            and self.n_covariates == 1
-            and self.noise_sd is None
-        )
 
     def _latent_parts(self) -> dict[str, Part]:
         parts: dict[str, Part] = {
@@ -343,8 +331,7 @@ class LatentCovariate(Model):
                 state = self._state(theta, w, state.correlation, noise)
                 if state.factor is not None:
                     break
-        kind = ConditionedPlain if self.is_plain else ConditionedCovariate
-        return kind(self, state, noise)
+        return ConditionedCovariate(self, state, noise)
 
     def paper_scheme(self, width: float = 1.0, latent_width: float = 4.0) -> list[Update]:
         """Step-out slice sampling of each hyperparameter, then of each w_i, as in the paper."""
