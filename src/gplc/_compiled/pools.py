@@ -9,6 +9,7 @@ which is nearly how N(0, 1) spreads them; what is missing comes as a weight, N(w
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,6 +22,19 @@ Array = NDArray[np.float64]
 SPREAD = 2.0
 # No |w| is larger: there is less than 1e-9 of N(0, 1) outside.
 END = 6.2
+
+
+class DrawnFunction(NamedTuple):
+    """g_i(w) = w^power s(w)^side sum_p coefficients[i, p] exp(-decay (w - nodes[p])^2).
+
+    One function for each case i; s is the sign.
+    """
+
+    nodes: Array  # (p,)
+    coefficients: Array  # (n, p)
+    decay: float
+    power: int
+    side: int  # 0 or 1
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -62,33 +76,22 @@ def fill(
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
-def add_function(
-    values: Array,
-    candidates: Array,
-    nodes: Array,
-    coefficients: Array,
-    decay: float,
-    degree: int,
-    steps: int,
-) -> None:
-    """Add q(w) sum_p coefficients[i, p] exp(-decay (w - nodes[p])^2) at each candidate w.
-
-    q(w) is w^degree, times the sign of w if `steps` is 1.
-    """
+def add_function(values: Array, candidates: Array, drawn: DrawnFunction) -> None:
+    """Add g_i(w) to values[i], for each candidate w of every case i."""
     n, size = candidates.shape
     row = np.empty(size)
     for i in range(n):
         row[:] = 0.0
-        for p in range(nodes.size):
-            factor, node = coefficients[i, p], nodes[p]
+        for p in range(drawn.nodes.size):
+            factor, node = drawn.coefficients[i, p], drawn.nodes[p]
             for j in range(size):
                 gap = candidates[i, j] - node
-                row[j] += factor * exp_of_negative(-decay * gap * gap)
-        for _ in range(degree):
+                row[j] += factor * exp_of_negative(-drawn.decay * gap * gap)
+        for _ in range(drawn.power):
             for j in range(size):
                 row[j] *= candidates[i, j]
         for j in range(size):
-            values[i, j] += -row[j] if steps and candidates[i, j] < 0.0 else row[j]
+            values[i, j] += -row[j] if drawn.side and candidates[i, j] < 0.0 else row[j]
 
 
 @njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract", "reassoc"})

@@ -6,74 +6,29 @@ as a vector theta of logarithms, in the order of `Kernel.names`.
 """
 
 import math
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from enum import IntEnum
 from functools import reduce
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gplc import _check
-from gplc.priors import DEFAULTS, LogNormal, kind
+from gplc.kernels.hyperparameters import Hyperparameter, LatentMoves, Seen
+from gplc.kernels.separable import Separable
+from gplc.priors import LogNormal
 
 Array = NDArray[np.float64]
+# Covariances, or descriptions of them: whatever can be added and multiplied.
+Value = TypeVar("Value")
+L = TypeVar("L", bound="type[Leaf]")
 
 # Step of finite differences, for kernels that come without a gradient: about the cube root of the
 # rounding error, which balances it with the error of the difference.
 STEP = 6e-6
-
-
-class Touches(IntEnum):
-    """What has to be computed again when a hyperparameter changes; each includes those before."""
-
-    SCALE = 0  # nothing but multiplications
-    LATENT = 1  # what depends on the latent columns
-    INPUTS = 2  # everything
-
-
-class Hyperparameter(NamedTuple):
-    """A positive number that a kernel learns, sampled as its logarithm."""
-
-    name: str
-    prior: LogNormal
-    touches: Touches = Touches.INPUTS
-
-
-class Seen(NamedTuple):
-    """The columns that a leaf sees, by their numbers, and how many there are of each kind."""
-
-    observed: tuple[int, ...]
-    latent: tuple[int, ...]
-    n_observed: int
-    n_latent: int
-
-    def names(self, stem: str, ard: bool, touches: Touches) -> list[Hyperparameter]:
-        """A hyperparameter for each observed column (or one for all), one for each latent one."""
-        several = ard and len(self.observed) > 1
-        observed = [f"{stem}[{k}]" for k in self.observed] if several else [stem]
-        indexed = self.n_latent > 1
-        latent = [f"latent_{stem}[{c}]" if indexed else f"latent_{stem}" for c in self.latent]
-        return [
-            *(default(name, touches) for name in observed if self.observed),
-            *(default(name, min(touches, Touches.LATENT)) for name in latent),
-        ]
-
-
-def default(name: str, touches: Touches = Touches.INPUTS) -> Hyperparameter:
-    """A hyperparameter with the prior that `gplc.priors` has for its kind."""
-    return Hyperparameter(name, DEFAULTS[kind(name)], touches)
-
-
-class LatentMoves(NamedTuple):
-    """Changes of one latent column, of all cases at once, under which a kernel stays the same."""
-
-    shift: bool = False  # w + a
-    reflection: bool = False  # -w
-    # s w, if log s is added to these places of theta with these signs; None: no such change
-    scale: tuple[tuple[int, float], ...] | None = None
 
 
 class Kernel(ABC):
@@ -90,16 +45,12 @@ class Kernel(ABC):
         """The leaves, from left to right."""
 
     @abstractmethod
-    def value(self, values: "Iterator[Array]") -> Array:
-        """K from the values of the leaves."""
+    def value(self, values: Iterator[Value]) -> Value:
+        """K from the values of the leaves, or its description from theirs."""
 
     @abstractmethod
     def weights_of_leaves(self, values: Sequence[Array], weights: Array) -> list[Array]:
         """d/d leaf of sum_ij weights_ij K_ij, for each leaf."""
-
-    @abstractmethod
-    def products(self, first: int = 0) -> list[tuple[int, ...]]:
-        """The kernel as a sum of products of leaves, these by their numbers."""
 
     @abstractmethod
     def on(self, *inputs: int | str) -> "Kernel":
@@ -142,16 +93,16 @@ class Kernel(ABC):
         """
 
     def __add__(self, other: "Kernel | float") -> "Sum":
-        return Sum((*_terms(self), *_terms(_as_kernel(other))))
+        return Sum.of(self, _as_kernel(other))
 
     def __radd__(self, other: float) -> "Sum":
-        return Sum((*_terms(_as_kernel(other)), *_terms(self)))
+        return Sum.of(_as_kernel(other), self)
 
     def __mul__(self, other: "Kernel | float") -> "Product":
-        return Product((*_factors(self), *_factors(_as_kernel(other))))
+        return Product.of(self, _as_kernel(other))
 
     def __rmul__(self, other: float) -> "Product":
-        return Product((*_factors(_as_kernel(other)), *_factors(self)))
+        return Product.of(_as_kernel(other), self)
 
     def names(self, n_observed: int, suffix: str = "", n_latent: int = 0) -> tuple[str, ...]:
         """Names of the hyperparameters, in the order of theta.
@@ -208,8 +159,8 @@ class Kernel(ABC):
             leaf, mine, first = place.leaf, theta[place.where], place.seen.n_observed
             X, X_other = place.observed(A), place.observed(B)
             W, W_other = place.latent(A[:, first:].T), place.latent(B[:, first:].T)
-            inner = leaf.inner_between(mine, X, X_other, len(W))
-            unit = leaf.unit(mine, inner, (X, X_other), W, W_other)
+            pairs = Pairs(X, X_other)
+            unit = leaf.unit(mine, leaf.inner(mine, pairs, len(W)), pairs, W, W_other)
             values.append(leaf.scaled(mine, unit))
         result = np.empty((A.shape[0], B.shape[0]))
         result[:] = self.value(iter(values))
@@ -219,7 +170,7 @@ class Kernel(ABC):
 def _as_kernel(value: Any) -> Kernel:
     if isinstance(value, Kernel):
         return value
-    from gplc.kernels.leaves import Constant
+    from gplc.kernels.constant import Constant
 
     number = _check.number(
         "a number in a sum or product of kernels",
@@ -230,122 +181,92 @@ def _as_kernel(value: Any) -> Kernel:
     return Constant(math.sqrt(number))
 
 
-def _terms(kernel: Kernel) -> tuple[Kernel, ...]:
-    return kernel.terms if isinstance(kernel, Sum) else (kernel,)
-
-
-def _factors(kernel: Kernel) -> tuple[Kernel, ...]:
-    return kernel.factors if isinstance(kernel, Product) else (kernel,)
-
-
-def _split(kernels: Sequence[Kernel], values: Sequence[Array]) -> list[Sequence[Array]]:
-    """The values of all leaves, kernel by kernel."""
-    result, first = [], 0
-    for kernel in kernels:
-        result.append(values[first : first + len(kernel.leaves)])
-        first += len(kernel.leaves)
-    return result
-
-
 @dataclass(frozen=True, repr=False)
-class Sum(Kernel):
-    """K = K_1 + K_2 + ...; written ``a + b``."""
+class _Joined(Kernel):
+    """Kernels that are added or multiplied."""
 
-    terms: tuple[Kernel, ...]
+    parts: tuple[Kernel, ...]
+    joins: ClassVar[Callable[[Any, Any], Any]]
+
+    @classmethod
+    def of(cls, *kernels: Kernel) -> Self:
+        """Some kernels joined; those that are joined alike already are not nested."""
+        own = [each.parts if isinstance(each, cls) else (each,) for each in kernels]
+        return cls(tuple(part for parts in own for part in parts))
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
-        """Those of the terms."""
-        return tuple(leaf for term in self.terms for leaf in term.leaves)
+        """Those of all parts."""
+        return tuple(leaf for part in self.parts for leaf in part.leaves)
 
-    def value(self, values: Iterator[Array]) -> Array:
-        """The sum."""
-        return reduce(np.add, [term.value(values) for term in self.terms])
+    def value(self, values: Iterator[Value]) -> Value:
+        """The sum, or the product."""
+        return reduce(type(self).joins, [part.value(values) for part in self.parts])
+
+    def _by_part(self, values: Sequence[Array]) -> Iterator[tuple[Kernel, Sequence[Array]]]:
+        """Every part with the values of its leaves."""
+        first = 0
+        for part in self.parts:
+            last = first + len(part.leaves)
+            yield part, values[first:last]
+            first = last
+
+    def on(self, *inputs: int | str) -> Self:
+        """Every part on these inputs."""
+        return type(self)(tuple(part.on(*inputs) for part in self.parts))
+
+    def named(self, label: str) -> Self:
+        """Every part with this label."""
+        return type(self)(tuple(part.named(label) for part in self.parts))
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(_Joined):
+    """K = K_1 + K_2 + ...; written ``a + b``."""
+
+    joins = operator.add
 
     def weights_of_leaves(self, values: Sequence[Array], weights: Array) -> list[Array]:
         """Each term has the weights of the sum."""
-        parts = zip(self.terms, _split(self.terms, values), strict=True)
-        return [each for term, own in parts for each in term.weights_of_leaves(own, weights)]
-
-    def products(self, first: int = 0) -> list[tuple[int, ...]]:
-        """Those of all terms."""
-        result = []
-        for term in self.terms:
-            result += term.products(first)
-            first += len(term.leaves)
-        return result
-
-    def on(self, *inputs: int | str) -> "Sum":
-        """Every term on these inputs."""
-        return Sum(tuple(term.on(*inputs) for term in self.terms))
-
-    def named(self, label: str) -> "Sum":
-        """Every term with this label."""
-        return Sum(tuple(term.named(label) for term in self.terms))
+        return [
+            each
+            for part, own in self._by_part(values)
+            for each in part.weights_of_leaves(own, weights)
+        ]
 
     def __repr__(self) -> str:
-        return " + ".join(map(repr, self.terms))
+        return " + ".join(map(repr, self.parts))
 
 
 @dataclass(frozen=True, repr=False)
-class Product(Kernel):
+class Product(_Joined):
     """K = K_1 K_2 ...; written ``a * b``."""
 
-    factors: tuple[Kernel, ...]
-
-    @property
-    def leaves(self) -> "tuple[Leaf, ...]":
-        """Those of the factors."""
-        return tuple(leaf for factor in self.factors for leaf in factor.leaves)
-
-    def value(self, values: Iterator[Array]) -> Array:
-        """The product."""
-        return reduce(np.multiply, [factor.value(values) for factor in self.factors])
+    joins = operator.mul
 
     def weights_of_leaves(self, values: Sequence[Array], weights: Array) -> list[Array]:
         """Each factor has the weights of the product times the other factors."""
-        parts = _split(self.factors, values)
-        own = [factor.value(iter(part)) for factor, part in zip(self.factors, parts, strict=True)]
+        factors = [part.value(iter(own)) for part, own in self._by_part(values)]
         result = []
-        for k, (factor, part) in enumerate(zip(self.factors, parts, strict=True)):
-            others = reduce(np.multiply, own[:k] + own[k + 1 :], weights)
-            result += factor.weights_of_leaves(part, others)
+        for k, (part, own) in enumerate(self._by_part(values)):
+            others = reduce(np.multiply, factors[:k] + factors[k + 1 :], weights)
+            result += part.weights_of_leaves(own, others)
         return result
-
-    def products(self, first: int = 0) -> list[tuple[int, ...]]:
-        """Every term of one factor with every term of the others."""
-        result: list[tuple[int, ...]] = [()]
-        for factor in self.factors:
-            more = factor.products(first)
-            result = [left + right for left in result for right in more]
-            first += len(factor.leaves)
-        return result
-
-    def on(self, *inputs: int | str) -> "Product":
-        """Every factor on these inputs."""
-        return Product(tuple(factor.on(*inputs) for factor in self.factors))
-
-    def named(self, label: str) -> "Product":
-        """Every factor with this label."""
-        return Product(tuple(factor.named(label) for factor in self.factors))
 
     def __repr__(self) -> str:
-        return " * ".join(f"({f!r})" if isinstance(f, Sum) else repr(f) for f in self.factors)
+        return " * ".join(f"({f!r})" if isinstance(f, Sum) else repr(f) for f in self.parts)
 
 
-# A part of x, and a part of w (None: it does not depend on w).
-Separated = tuple[Array | float, Array | None]
+class Pairs(NamedTuple):
+    """Pairs of rows between which a leaf is computed, in the observed columns that it sees.
 
+    All pairs of a row of X and one of `others`; or, without others, each row of X with itself, at
+    all pairs of some values of the latent columns.
+    """
 
-class Site(NamedTuple):
-    """A leaf as a function of one latent column alone: rest + amplitude phi(w, w')."""
-
-    rest: Array | float
-    amplitude: Array | float
-    code: int  # which phi, in `_compiled.covariate_sweep`
-    weight: float  # what multiplies (w - w')^2, or the like, inside phi
-    extra: float = 0.0
-    offset: Array | None = None  # what is added to that, for each pair of cases
+    X: Array  # (n, p)
+    others: Array | None = None  # (m, p)
+    kept: Any = None  # what `Leaf.bases` gave for them, if it is used more than once
 
 
 @dataclass(frozen=True, repr=False)
@@ -379,9 +300,6 @@ class Leaf(Kernel):
     inputs: tuple[int | str, ...] = field(default=(), kw_only=True)
     label: str = field(default="", kw_only=True)
     blind: ClassVar[bool] = False  # whether it is the same whatever the inputs
-    # Whether it is A + B phi(w, w'), with A and B that do not depend on w, and a smooth phi that
-    # can be interpolated: (w w')^d exp(-b (w - w')^2).
-    separates: ClassVar[bool] = False
 
     # What a kernel of your own says.
 
@@ -402,20 +320,16 @@ class Leaf(Kernel):
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
-        """Itself."""
+        """The kernel itself, which is a tree of one leaf."""
         return (self,)
 
-    def value(self, values: Iterator[Array]) -> Array:
-        """Its own value."""
+    def value(self, values: Iterator[Value]) -> Value:
+        """The next value is that of this leaf."""
         return next(values)
 
     def weights_of_leaves(self, values: Sequence[Array], weights: Array) -> list[Array]:
-        """The weights themselves."""
+        """The weights of K are those of its one leaf."""
         return [weights]
-
-    def products(self, first: int = 0) -> list[tuple[int, ...]]:
-        """Itself."""
-        return [(first,)]
 
     def on(self, *inputs: int | str) -> Self:
         """The same function of these inputs."""
@@ -435,8 +349,8 @@ class Leaf(Kernel):
         label = f".named({self.label!r})" if self.label else ""
         return f"{type(self).__name__}({settings}){inputs}{label}"
 
-    # What the models use. X and X_other are (n, p) and (m, p), the observed columns it sees; W and
-    # W_other (q, n) and (q, m), the latent ones. Built-in kernels do better than these.
+    # What a kernel bound to inputs uses. W and W_other are (q, n) and (q, m), the latent columns
+    # that the leaf sees. Kernels of the package do better than these.
 
     def specify(self, seen: Seen) -> list[Hyperparameter]:
         """Its hyperparameters, given the columns it sees."""
@@ -454,36 +368,33 @@ class Leaf(Kernel):
         """
         return None
 
-    def bases(self, X: Array, X_other: Array) -> Any:
-        """What can be computed before any hyperparameter is known."""
-        return X, X_other
+    def bases(self, X: Array, others: Array) -> Any:
+        """What can be computed between rows before any hyperparameter is known."""
+        return None
 
-    def inner(self, theta: Array, bases: Any, n_latent: int) -> Array:
-        """What depends on observed columns only, between the cases; `bases` are theirs."""
-        X, X_other = bases
-        return self.inner_between(theta, X, X_other, n_latent)
+    def inner(self, theta: Array, pairs: Pairs, n_latent: int) -> Array:
+        """What depends on observed columns only."""
+        if n_latent:
+            return np.empty((1, 1))
+        if pairs.others is None:
+            return self._at_rows(theta, pairs.X, np.empty((0, 1)))
+        return self.evaluate(theta, pairs.X, pairs.others)
 
-    def inner_between(self, theta: Array, X: Array, X_other: Array, n_latent: int) -> Array:
-        """The same between any rows."""
-        return self.evaluate(theta, X, X_other) if n_latent == 0 else np.empty((1, 1))
+    def unit(self, theta: Array, inner: Array, pairs: Pairs, W: Array, W_other: Array) -> Array:
+        """The leaf, up to what `scaled` does. W may have one column for all rows.
 
-    def unit(self, theta: Array, inner: Array, bases: Any, W: Array, W_other: Array) -> Array:
-        """The leaf, up to what `scaled` does. W may have one column for all rows."""
+        For rows with themselves (rows, q, q), or (q, q) if it is the same for all rows.
+        """
         if len(W) == 0:
             return inner
-        X, X_other = bases
+        X, others, _ = pairs
+        if others is None:
+            return self._at_rows(theta, X, W)
         A = np.hstack([X, np.broadcast_to(W.T, (X.shape[0], len(W)))])
-        return self.evaluate(theta, A, np.hstack([X_other, W_other.T]))
+        return self.evaluate(theta, A, np.hstack([others, W_other.T]))
 
-    def scaled(self, theta: Array, unit: Array) -> Array:
-        """K from what `unit` gave."""
-        return unit
-
-    def at_rows(self, theta: Array, X: Array, W: Array) -> Array:
-        """K((x, w), (x, w')) for every row x of X and all pairs w, w' of columns of W.
-
-        (rows, q, q), or (1, q, q) if it is the same for all rows.
-        """
+    def _at_rows(self, theta: Array, X: Array, W: Array) -> Array:
+        """K((x, w), (x, w')) for every row x of X and all pairs w, w' of columns of W."""
         size = W.shape[1]
         result = np.empty((X.shape[0], size, size))
         for row, x in enumerate(X):
@@ -491,22 +402,15 @@ class Leaf(Kernel):
             result[row] = self.evaluate(theta, A, A)
         return result
 
-    def split(
-        self, theta: Array, inner: Array, W: Array, W_other: Array
-    ) -> list[Separated] | None:
-        """The leaf as a sum of products of a part of x and one of w; None if it is none.
-
-        `inner` is what `inner_between` gave; parts of w are for all pairs of columns of W and
-        W_other.
-        """
-        return [(inner, None)] if len(W) == 0 else None
+    def scaled(self, theta: Array, unit: Array) -> Array:
+        """K from what `unit` gave."""
+        return unit
 
     def gradient(
-        self, theta: Array, bases: Any, inner: Array, unit: Array, W: Array, weights: Array
+        self, theta: Array, pairs: Pairs, inner: Array, unit: Array, W: Array, weights: Array
     ) -> tuple[Array, Array]:
         """d/d theta and d/d W of sum_ij weights_ij K_ij, for symmetric weights: (k,), (q, n)."""
-        X, _ = bases
-        A = np.hstack([X, W.T])
+        A = np.hstack([pairs.X, W.T])
 
         def change(step: Array, moved: Array) -> Array:
             ends = (self.evaluate(theta + sign * step, A + sign * moved, A) for sign in (1, -1))
@@ -519,14 +423,29 @@ class Leaf(Kernel):
         by_latent = np.zeros(W.shape)
         for column in range(len(W)):
             moved = still.copy()
-            moved[:, X.shape[1] + column] = STEP
+            moved[:, pairs.X.shape[1] + column] = STEP
             # Each w_i comes in row i and in column i, which are alike.
             by_latent[column] = 2.0 * np.sum(weights * change(np.zeros(theta.size), moved), axis=1)
         return np.array(by_theta), by_latent
 
-    def site(self, theta: Array, bases: Any, inner: Array, W: Array, column: int) -> Site | None:
-        """The leaf as a function of one latent column; None if no compiled sweep knows it."""
+    def in_latent(
+        self, theta: Array, inner: Array, seen: Seen, W: Array, columns: Sequence[int]
+    ) -> Separable | None:
+        """The leaf as a function of some latent columns, of which it sees at least one.
+
+        The others that it sees are held at W. None if it is not known as such a function.
+        """
         return None
+
+
+# The kernels that come with the package, by the names of their classes.
+KERNELS: dict[str, type[Leaf]] = {}
+
+
+def shipped(kernel: L) -> L:
+    """Enter a kernel of the package in `KERNELS`; written over its class."""
+    KERNELS[kernel.__name__] = kernel
+    return kernel
 
 
 class Place(NamedTuple):

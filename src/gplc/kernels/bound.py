@@ -4,23 +4,20 @@ What a leaf computes comes in three steps, and a change of one number repeats on
 touches (`Touches`): its *inner* part, of observed inputs; its *unit*, with latent ones; a scale.
 """
 
-import functools
-import itertools
-import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gplc.kernels.base import Kernel, LatentMoves, Site, Touches, places
-from gplc.kernels.leaves import KERNELS
+from gplc.kernels.base import KERNELS, Kernel, Pairs, places
+from gplc.kernels.cross import Cross, SeparableCross
+from gplc.kernels.hyperparameters import LatentMoves, Touches
+from gplc.kernels.separable import Separable
 
 Array = NDArray[np.float64]
 # A user's kernel is tried at this many draws from the prior, on at most this many rows.
 TRIES, TRIED_ROWS = 8, 60
-# Entries of covariance matrices that are computed at once where there is a matrix for every row.
-AT_ONCE = 1_000_000
 # Eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-7
 
@@ -34,39 +31,6 @@ class Pieces(NamedTuple):
     def of(self, k: int) -> tuple[Array, Array]:
         """Both of one leaf."""
         return self.inner[k], self.units[k]
-
-
-class Program(NamedTuple):
-    """C as a function of one latent column, for the compiled sweep.
-
-    C_ij = free_ij + sum_t amplitudes[t]_ij prod_f phi_f(w_i, w_j), with a row of `codes` and of
-    `numbers` for every factor f.
-    """
-
-    free: Array  # (n, n)
-    amplitudes: Array  # (terms, n, n)
-    offsets: Array  # (offsets, n, n): what is added inside a phi
-    codes: NDArray[np.int64]  # (factors, 3): term, code of phi, number of its offset or -1
-    numbers: Array  # (factors, 2): weight and extra of phi
-
-
-def _expanded(
-    product: tuple[int, ...], sites: Mapping[int, Site], values: Mapping[int, Array]
-) -> list[tuple[tuple[int, ...], Array | float]]:
-    """A product of leaves, multiplied out: leaves that vary with w, and what multiplies them."""
-    choices = [[((), values[k])] if k not in sites else _of_site(k, sites[k]) for k in product]
-    return [
-        (
-            tuple(k for key, _ in chosen for k in key),
-            functools.reduce(operator.mul, [amount for _, amount in chosen]),
-        )
-        for chosen in itertools.product(*choices)
-    ]
-
-
-def _of_site(k: int, site: Site) -> list[tuple[tuple[int, ...], Array | float]]:
-    varying: list[tuple[tuple[int, ...], Array | float]] = [((k,), site.amplitude)]
-    return varying + ([((), site.rest)] if np.any(site.rest) else [])
 
 
 class Bound:
@@ -102,8 +66,9 @@ class Bound:
         self.hyperparameters = [each for p in self.places for each in p.hyperparameters]
         self.names = tuple(each.name for each in self.hyperparameters)
         self.observed = [place.observed(X) for place in self.places]
-        self.bases = [
-            place.leaf.bases(x, x) for place, x in zip(self.places, self.observed, strict=True)
+        self.pairs = [
+            Pairs(x, x, place.leaf.bases(x, x))
+            for place, x in zip(self.places, self.observed, strict=True)
         ]
         self._owner = [k for k, p in enumerate(self.places) for _ in p.hyperparameters]
         self._no_latent = np.empty((0, self.n))
@@ -114,12 +79,12 @@ class Bound:
 
     def _inner(self, k: int, theta: Array) -> Array:
         place = self.places[k]
-        return place.leaf.inner(theta[place.where], self.bases[k], len(place.seen.latent))
+        return place.leaf.inner(theta[place.where], self.pairs[k], len(place.seen.latent))
 
     def _unit(self, k: int, theta: Array, inner: Array, W: Array) -> Array:
         place = self.places[k]
         own = place.latent(W)
-        return place.leaf.unit(theta[place.where], inner, self.bases[k], own, own)
+        return place.leaf.unit(theta[place.where], inner, self.pairs[k], own, own)
 
     def pieces(self, theta: Array, W: Array | None = None) -> Pieces:
         """Everything, computed from nothing."""
@@ -172,13 +137,13 @@ class Bound:
         first = self.places[0]
         if len(self.places) == 1 and len(first.seen.latent) == len(W):
             # By far the commonest: by the shortest way.
-            return first.leaf.gradient(theta, self.bases[0], *pieces.of(0), W, weights)
+            return first.leaf.gradient(theta, self.pairs[0], *pieces.of(0), W, weights)
         by_theta, by_latent = np.zeros(len(self.names)), np.zeros(W.shape)
         of_leaves = self.kernel.weights_of_leaves(self._values(theta, pieces), weights)
         for k, (place, own) in enumerate(zip(self.places, of_leaves, strict=True)):
             by_theta[place.where], of_latent = place.leaf.gradient(
                 theta[place.where],
-                self.bases[k],
+                self.pairs[k],
                 *pieces.of(k),
                 place.latent(W),
                 own,
@@ -187,9 +152,33 @@ class Bound:
                 by_latent[column] += of_column
         return by_theta, by_latent
 
-    def cross(self, theta: Array, X: Array, W: Array | None = None) -> "Cross":
+    # Between any rows.
+
+    def inner(self, theta: Array, pairs: Sequence[Pairs]) -> list[Array]:
+        """What depends on observed inputs only, of every leaf, between pairs of rows."""
+        return [
+            place.leaf.inner(theta[place.where], own, len(place.seen.latent))
+            for place, own in zip(self.places, pairs, strict=True)
+        ]
+
+    def value(
+        self, theta: Array, pairs: Sequence[Pairs], inner: Sequence[Array], W: Array, others: Array
+    ) -> Array:
+        """K between pairs of rows, with latent columns W (q, n or 1) and `others` (q, m)."""
+        values = []
+        for place, own, of_x in zip(self.places, pairs, inner, strict=True):
+            mine = theta[place.where]
+            unit = place.leaf.unit(mine, of_x, own, place.latent(W), place.latent(others))
+            values.append(place.leaf.scaled(mine, unit))
+        return self.kernel.value(iter(values))
+
+    def cross(self, theta: Array, X: Array, W: Array | None = None) -> Cross:
         """Covariances of new rows of X with the cases, whose latent columns are W."""
-        return Cross(self, theta, X, self._no_latent if W is None else W)
+        cross = Cross(self, theta, X, self._no_latent if W is None else W)
+        described = self.between(theta, cross.pairs, cross.inner) if self.n_latent else None
+        if described is None or not described.separates:
+            return cross
+        return SeparableCross(cross, described)
 
     def at_rows(self, theta: Array, X: Array, W: Array | None = None) -> Array:
         """K((x, w), (x, w')) for every row x and all pairs of columns w, w' of W: (rows, s, s).
@@ -197,33 +186,17 @@ class Bound:
         The first axis has length 1 if it is the same for all rows.
         """
         W = np.empty((0, 1)) if W is None else W
-        value = self.kernel.value(
-            place.leaf.at_rows(theta[place.where], place.observed(X), place.latent(W))
-            for place in self.places
-        )
-        return np.broadcast_to(value, (value.shape[0], W.shape[1], W.shape[1]))
+        pairs = [Pairs(place.observed(X)) for place in self.places]
+        value = self.value(theta, pairs, self.inner(theta, pairs), W, W)
+        rows = value.shape[0] if value.ndim == 3 else 1
+        return np.broadcast_to(value, (rows, W.shape[1], W.shape[1]))
 
     def variance(self, theta: Array, X: Array, w: Array | None = None) -> Array:
         """K((x, w), (x, w)) for every row, w being one value of each latent column: (rows,)."""
         entries = self.at_rows(theta, X, None if w is None else w[:, None])
         return np.broadcast_to(entries[:, 0, 0], (X.shape[0],))
 
-    def average_variance(self, theta: Array, X: Array, nodes: Array, weights: Array) -> Array:
-        """Weighted mean of K((x, w), (x, w')) over w and w', for every row x: (rows,).
-
-        Nodes are the columns of a (q, s) array. A few rows at a time: s^2 entries each are many.
-        """
-        result = np.empty(X.shape[0])
-        height = max(2, AT_ONCE // weights.size**2)
-        for begin in range(0, X.shape[0], height):
-            rows = X[begin : begin + height]
-            entries = self.at_rows(theta, rows, nodes)
-            averages = np.tensordot(entries @ weights, weights, 1)
-            if len(averages) < len(rows):  # it is the same for all
-                result[:] = averages[0]
-                break
-            result[begin : begin + height] = averages
-        return result
+    # As a function of latent columns.
 
     def sees(self, column: int) -> bool:
         """Whether any leaf sees a latent column."""
@@ -231,7 +204,16 @@ class Bound:
 
     def separates(self, column: int) -> bool:
         """Whether all leaves that see a latent column are smooth functions of it times others."""
-        return all(place.leaf.separates for place in self.places if column in place.seen.latent)
+        for place in self.places:
+            if column not in place.seen.latent:
+                continue
+            theta, W = np.zeros(len(place.hyperparameters)), np.zeros((len(place.seen.latent), 1))
+            described = place.leaf.in_latent(theta, np.ones((1, 1)), place.seen, W, (column,))
+            if described is None:
+                return False
+            if not all(term.forms[column].is_smooth for term in described.terms):
+                return False
+        return True
 
     def moves(self, column: int) -> LatentMoves:
         """What can be done to a latent column, of all cases at once, without changing K."""
@@ -263,55 +245,45 @@ class Bound:
                 result.append((place.where.start + pair[0], place.where.start + pair[1]))
         return result
 
-    def program(self, theta: Array, pieces: Pieces, W: Array, column: int) -> Program | None:
-        """K as a function of one latent column; None if a leaf is not one the sweep knows."""
-        sites: dict[int, Site] = {}
-        for k, place in enumerate(self.places):
-            if column in place.seen.latent:
-                own = place.seen.latent.index(column)
-                site = place.leaf.site(
-                    theta[place.where], self.bases[k], pieces.inner[k], place.latent(W), own
-                )
-                if site is None:
-                    return None
-                sites[k] = site
-        values = {
-            k: place.leaf.scaled(theta[place.where], pieces.units[k])
-            for k, place in enumerate(self.places)
-            if k not in sites
-        }
-        totals: dict[tuple[int, ...], Array | float] = {}
-        for product in self.kernel.products():
-            for key, amount in _expanded(product, sites, values):
-                totals[key] = totals[key] + amount if key in totals else amount
-        free = np.empty((self.n, self.n))
-        free[:] = totals.pop((), 0.0)
-        codes: list[tuple[int, int, int]] = []
-        numbers: list[tuple[float, float]] = []
-        offsets: list[Array] = []
-        for term, key in enumerate(totals):
-            for k in key:
-                site = sites[k]
-                codes.append((term, site.code, -1 if site.offset is None else len(offsets)))
-                numbers.append((site.weight, site.extra))
-                if site.offset is not None:
-                    offsets.append(site.offset)
-        return Program(
-            free,
-            self._stacked(list(totals.values())),
-            self._stacked(offsets),
-            np.array(codes, dtype=np.int64).reshape(-1, 3),
-            np.array(numbers).reshape(-1, 2),
-        )
+    def in_latent(self, theta: Array, pieces: Pieces, W: Array, column: int) -> Separable | None:
+        """K between the cases as a function of one latent column, the others held at W.
 
-    def _stacked(self, matrices: Sequence[Array | float]) -> Array:
-        """Matrices as one array (m, n, n); one that is whole already is not copied."""
-        if len(matrices) == 1 and np.shape(matrices[0]) == (self.n, self.n):
-            return np.ascontiguousarray(matrices[0])[None]
-        result = np.empty((len(matrices), self.n, self.n))
-        for place, matrix in zip(result, matrices, strict=True):
-            place[:] = matrix
-        return result
+        None if a leaf is not known as such a function.
+        """
+        return self._described(theta, pieces.inner, pieces.units, W, (column,))
+
+    def between(
+        self, theta: Array, pairs: Sequence[Pairs], inner: Sequence[Array]
+    ) -> Separable | None:
+        """K between pairs of rows as a function of all latent columns; None likewise."""
+        none = np.empty((0, 1))
+        units = [
+            leaf.unit(theta[where], of_x, own, none, none) if not seen.latent else of_x
+            for (leaf, seen, where, _), own, of_x in zip(self.places, pairs, inner, strict=True)
+        ]
+        return self._described(theta, inner, units, none, range(self.n_latent))
+
+    def _described(
+        self,
+        theta: Array,
+        inner: Sequence[Array],
+        units: Sequence[Array],
+        W: Array,
+        columns: Sequence[int],
+    ) -> Separable | None:
+        """The description from those of the leaves; `units` count where w does not."""
+        found: list[Separable] = []
+        for (leaf, seen, where, _), of_x, unit in zip(self.places, inner, units, strict=True):
+            own: Separable | None = None
+            if not set(columns) & set(seen.latent):
+                own = Separable(leaf.scaled(theta[where], unit))
+            else:
+                held = W[list(seen.latent)] if len(W) else W
+                own = leaf.in_latent(theta[where], of_x, seen, held, columns)
+            if own is None:
+                return None
+            found.append(own)
+        return self.kernel.value(iter(found))
 
     def check(self, X: Array, means: Array, sds: Array) -> None:
         """Refuse a kernel of the user's that is no covariance function, as far as can be seen.
@@ -346,59 +318,3 @@ class Bound:
                     f"has eigenvalue {eigenvalues[0]:.3g}, and no covariance can have a negative "
                     "one; change the formula, or build it as a sum or product of kernels"
                 )
-
-
-class Cross:
-    """Covariances of new rows with the cases, for one theta."""
-
-    def __init__(self, bound: Bound, theta: Array, X: Array, W: Array) -> None:
-        self._bound, self._theta = bound, theta
-        self._X = [place.observed(X) for place in bound.places]
-        self._W = [place.latent(W) for place in bound.places]
-        self._inner = [
-            place.leaf.inner_between(theta[place.where], x, cases, len(w))
-            for place, x, cases, w in zip(
-                bound.places, self._X, bound.observed, self._W, strict=True
-            )
-        ]
-        self._shape = X.shape[0], bound.n
-
-    def at(self, w: Array | None = None) -> Array:
-        """K((x, w), cases) for every row x, with one value for each latent column: (rows, n)."""
-        bound, values = self._bound, []
-        node = np.empty((0, 1)) if w is None else w[:, None]
-        for k, place in enumerate(bound.places):
-            theta = self._theta[place.where]
-            bases = self._X[k], bound.observed[k]
-            unit = place.leaf.unit(theta, self._inner[k], bases, place.latent(node), self._W[k])
-            values.append(place.leaf.scaled(theta, unit))
-        value = bound.kernel.value(iter(values))
-        if value.shape == self._shape:
-            return value
-        return np.array(np.broadcast_to(value, self._shape))
-
-    def average(self, nodes: Array, weights: Array) -> Array:
-        """The weighted mean of `at` over nodes, the columns of a (q, s) array: (rows, n).
-
-        Where every leaf can be split into parts of x and of w, only the latter are computed for
-        each node.
-        """
-        bound, result = self._bound, np.zeros(self._shape)
-        parts = [
-            place.leaf.split(
-                self._theta[place.where], self._inner[k], place.latent(nodes), self._W[k]
-            )
-            for k, place in enumerate(bound.places)
-        ]
-        if any(each is None for each in parts):
-            for node, weight in zip(nodes.T, weights, strict=True):
-                result += weight * self.at(node)
-            return result
-        for product in bound.kernel.products():
-            for chosen in itertools.product(*(parts[k] or [] for k in product)):
-                of_x = functools.reduce(np.multiply, [x for x, _ in chosen])
-                of_latent = [w for _, w in chosen if w is not None]
-                if of_latent:
-                    of_x = of_x * (weights @ functools.reduce(np.multiply, of_latent))
-                result += of_x
-        return result

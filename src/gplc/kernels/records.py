@@ -4,8 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gplc.kernels.base import Kernel, Leaf, Product, Sum
-from gplc.kernels.leaves import KERNELS
+from gplc.kernels.base import KERNELS, Kernel, Leaf, Product, Sum
 
 PLAIN = (bool, int, float, str, type(None))
 
@@ -20,9 +19,9 @@ def to_record(kernel: Kernel) -> dict[str, Any]:
     {'kind': 'Constant', 'sd': 2.0, 'inputs': [], 'label': ''}
     """
     if isinstance(kernel, Sum):
-        return {"kind": "+", "parts": [to_record(each) for each in kernel.terms]}
+        return {"kind": "+", "parts": [to_record(each) for each in kernel.parts]}
     if isinstance(kernel, Product):
-        return {"kind": "*", "parts": [to_record(each) for each in kernel.factors]}
+        return {"kind": "*", "parts": [to_record(each) for each in kernel.parts]}
     record: dict[str, Any] = {"kind": type(kernel).__name__}
     for field in dataclasses.fields(kernel):  # type: ignore[arg-type]
         value = getattr(kernel, field.name)

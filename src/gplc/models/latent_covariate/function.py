@@ -4,16 +4,14 @@ Where the covariance is a sum of products of a function of x and one of w,
 
     K((x, w), (x', w')) = F(x, x') + sum_t A_t(x, x') q_t(w) q_t(w') exp(-b_t (w - w')^2),
 
-q_t(w) being a power of w, or one times the sign of w,
-
-g(x_i, .) of all cases can be drawn given everything else, in O(n^3), as a function of w: smooth
-functions of one number have few degrees of freedom. Given g the cases are independent. Each w_i
-can be summed out over a pool of values, so that sigma moves freely where it would creep with w
-held fixed; then each w_i is drawn from its pool, and g is forgotten. See docs/mathematics.md.
+q_t(w) being a power of w, or one times the sign of w (`gplc.kernels.separable`), g(x_i, .) of all
+cases can be drawn given everything else, in O(n^3), as a function of w: smooth functions of one
+number have few degrees of freedom. Given g the cases are independent. Each w_i can be summed out
+over a pool of values, so that sigma moves freely where it would creep with w held fixed; then each
+w_i is drawn from its pool, and g is forgotten. See docs/mathematics.md.
 """
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -21,49 +19,19 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from gplc._compiled import pools
-from gplc._compiled.covariate_sweep import EXP_GAP, PRODUCT, SIDES
 from gplc._linalg import pivoted_root, solve_both, thin_root, usable
-from gplc.kernels.bound import Program
+from gplc._types import Array
+from gplc.kernels.separable import Form, whole
 from gplc.models.base import State
 from gplc.samplers.protocol import Point, ScalarTarget, impossible
 
 if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
 
-Array = NDArray[np.float64]
 
 # Places in w between which a smooth function is interpolated: so many per length scale, so many
 # at least, and no update at all if that would be more than so many.
 PER_SCALE, FEWEST_PLACES, MOST_PLACES = 6.0, 24, 600
-
-
-class Term(NamedTuple):
-    """A_t(x, x') q(w) q(w') exp(-decay (w - w')^2), q(w) = w^degree s(w)^steps, s the sign."""
-
-    amplitude: Array  # (n, n)
-    decay: float
-    degree: int
-    steps: int  # 0 or 1
-
-
-def terms_of(program: Program) -> list[Term] | None:
-    """What depends on w in a covariance, if it is all of that form; None if it is not."""
-    found = []
-    for number, amplitude in enumerate(program.amplitudes):
-        decay, degree, steps, scale = 0.0, 0, 0, 1.0
-        for (term, code, offset), (weight, _) in zip(program.codes, program.numbers, strict=True):
-            if term != number:
-                continue
-            if code not in (EXP_GAP, PRODUCT, SIDES) or offset >= 0:
-                return None
-            if code == EXP_GAP:
-                decay += weight
-            else:
-                degree += code == PRODUCT
-                steps += code == SIDES
-                scale *= weight
-        found.append(Term(scale * amplitude, decay, degree, steps % 2))
-    return found
 
 
 class Drawable:
@@ -73,28 +41,30 @@ class Drawable:
     and L L' its matrix there. So a function is q(w) k(w)' c with coefficients c.
     """
 
-    def __init__(self, term: Term) -> None:
-        self.amplitude, self.decay, self.degree, self.steps = term
-        self._root = thin_root(self.amplitude)
-        places = 1
-        if self.decay > 0.0:
-            scales = 2.0 * pools.END * math.sqrt(self.decay)
-            places = max(FEWEST_PLACES, math.ceil(PER_SCALE * scales))
+    def __init__(self, amplitude: Array, form: Form) -> None:
+        self.amplitude, self.form = amplitude, form
+        self._root = thin_root(amplitude)
+        places = max(FEWEST_PLACES, math.ceil(places_wanted(form))) if form.decay > 0.0 else 1
         grid = np.linspace(-pools.END, pools.END, places) if places > 1 else np.zeros(1)
         root, rows = pivoted_root(self._kernel(grid, grid))
         self.nodes, self._lower = grid[rows], np.asfortranarray(root[rows])
 
     def _kernel(self, w: Array, nodes: Array) -> Array:
-        return np.exp(-self.decay * (w[:, None] - nodes) ** 2)
+        return np.exp(-self.form.decay * (w[:, None] - nodes) ** 2)
 
     def at_nodes(self, w: Array) -> Array:
         """q(w) k(w)', for the present w: (n, nodes)."""
         values = self._kernel(w, self.nodes)
-        if self.degree:
-            values *= w[:, None] ** self.degree
-        if self.steps:
+        if self.form.power:
+            values *= w[:, None] ** self.form.power
+        if self.form.side:
             values[w < 0.0] *= -1.0
         return values
+
+    def function(self, coefficients: Array) -> pools.DrawnFunction:
+        """The functions that have some coefficients."""
+        form, own = self.form, np.ascontiguousarray(coefficients)
+        return pools.DrawnFunction(self.nodes, own, form.decay, form.power, form.side)
 
     def prior_draw(self, rng: np.random.Generator) -> Array:
         """Coefficients (n, nodes) of functions drawn from the prior."""
@@ -108,10 +78,9 @@ class Drawable:
         return self.amplitude @ (pulls[:, None] * weights.T)
 
 
-def can_draw(terms: Sequence[Term]) -> bool:
-    """Whether functions of all terms are smooth enough to be drawn."""
-    scales = 2.0 * pools.END * math.sqrt(max(term.decay for term in terms))
-    return PER_SCALE * scales <= MOST_PLACES
+def places_wanted(form: Form) -> float:
+    """Places in w between which functions of such a form can be interpolated."""
+    return PER_SCALE * (2.0 * pools.END * math.sqrt(form.decay))
 
 
 class LatentFunction:
@@ -123,11 +92,14 @@ class LatentFunction:
         self._terms: list[Drawable] = []
         solved, W = state.solved[0], model.columns(state.latent)
         own = state.theta[solved.process.place]
-        program = model.bound.program(own, solved.pieces, W, column)
-        terms = None if program is None else terms_of(program)
-        if program is not None and terms is not None and can_draw(terms):
-            self._terms = [Drawable(term) for term in terms]
-            self._free, self._free_root = program.free, thin_root(program.free)
+        described = model.bound.in_latent(own, solved.pieces, W, column)
+        if described is None:
+            return
+        terms = [(term.amplitude, term.forms[column]) for term in described.terms]
+        if all(form.is_smooth and places_wanted(form) <= MOST_PLACES for _, form in terms):
+            self._terms = [Drawable(whole(amplitude, model.n), form) for amplitude, form in terms]
+            self._free = whole(described.free, model.n)
+            self._free_root = thin_root(self._free)
 
     def _draw(self, rng: np.random.Generator, state: State) -> tuple[Array, list[Array]]:
         """The function given all else: what is free of w, (n,), and coefficients of every term.
@@ -171,15 +143,7 @@ class LatentFunction:
         starts, candidates, weights = self._pools(rng, w, size, zoom)
         values = np.zeros((model.n, size))
         for term, coefficients in zip(self._terms, drawn, strict=True):
-            pools.add_function(
-                values,
-                candidates,
-                term.nodes,
-                np.ascontiguousarray(coefficients),
-                term.decay,
-                term.degree,
-                term.steps,
-            )
+            pools.add_function(values, candidates, term.function(coefficients))
         squares = ((model.y - level)[:, None] - values) ** 2
         return FunctionPool(model, state, self._column, starts, candidates, weights, squares)
 

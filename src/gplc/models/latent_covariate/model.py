@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from gplc import _check
 from gplc._linalg import LOG_2PI
 from gplc._types import Array
-from gplc.kernels import Bound, Kernel, SquaredExponential
+from gplc.kernels import Bound, Kernel
 from gplc.means import Mean
 from gplc.models.base import Given, Model, Part, State, Unknowns, Update
 from gplc.models.latent_covariate.function import LatentFunction
@@ -24,7 +24,7 @@ from gplc.models.latent_covariate.moves import (
     LatentShift,
     scale_part,
 )
-from gplc.models.latent_covariate.prediction import ConditionedCovariate, ConditionedPlain
+from gplc.models.latent_covariate.prediction import ConditionedCovariate
 from gplc.models.latent_covariate.sweep import CovariateSweep
 from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Process
 from gplc.samplers.hamiltonian import Hamiltonian
@@ -137,18 +137,6 @@ class LatentCovariate(Model):
         """The kernel at the inputs."""
         return self.processes[0].bound
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether all is as in the paper: its kernel, its noise, one w, no mean."""
-        kernel = self.bound.kernel
-        return (
-            isinstance(kernel, SquaredExponential)
-            and kernel.sd is None
-            and not kernel.inputs
-            and self.n_covariates == 1
-            and self.noise_sd is None
-        )
-
     def _latent_parts(self) -> dict[str, Part]:
         parts = {"w": self._part_of_w(CovariateSweep), "fold": self._part_of_w(LatentFold)}
         for column in range(self.n_covariates):
@@ -235,8 +223,7 @@ class LatentCovariate(Model):
         return W.ravel()
 
     def _conditioned(self, state: State) -> ConditionedCovariate:
-        kind = ConditionedPlain if self.is_plain else ConditionedCovariate
-        return kind(*state.solved)
+        return ConditionedCovariate(*state.solved)
 
     def paper_scheme(self, width: float = 1.0, latent_width: float = 4.0) -> list[Update]:
         """Step-out slice sampling of each hyperparameter, then of each w_i, as in the paper."""
