@@ -144,7 +144,7 @@ class SeparableCross(Cross):
         described = self.bound.between(self.theta, pairs, self.bound.inner(self.theta, pairs))
         assert described is not None  # it has the same terms
         parts = [_weighted(term, _product(term, of)) for term in described.terms]
-        total = described.free + sum(parts)
+        total = np.asarray(described.free + sum(parts))
         return np.broadcast_to(
             total.reshape(-1, total.shape[-1]), (self.shape[0], total.shape[-1])
         )
