@@ -4,9 +4,9 @@ import math
 from numbers import Integral, Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 
 def finite_array(name: str, value: ArrayLike, ndim: int) -> Array:

@@ -10,12 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
-
-Array = NDArray[np.float64]
-
+from gplc._types import Array
 
 # Ten prior SDs from the mean the prior has 1e-23 of its mass left: taken to be none. A chain that
 # begins far from the data would try such places, where nothing can be computed any more.

@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gplc._compiled.exponential import exp_of_negative
-
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 
 @njit(cache=True, fastmath={"contract"}, error_model="numpy")

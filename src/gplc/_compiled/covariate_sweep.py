@@ -39,8 +39,8 @@ from gplc._compiled.slice_walk import (
     walk_on,
 )
 from gplc._compiled.triangular import PANEL, drop_leading, solve_lower, solve_lower_rows
+from gplc._types import Array
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 # What a walk asks for at a time.

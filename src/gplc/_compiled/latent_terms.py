@@ -16,8 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gplc._compiled.exponential import exp_of_negative
+from gplc._types import Array
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 # Bases b(w, w') of a curve. SQUARED_GAP: (w - w')^2; SQUARED_SINE: 4 sin^2(pi (w - w') / p).

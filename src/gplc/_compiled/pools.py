@@ -16,8 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gplc._compiled.exponential import exp_of_negative
-
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 SPREAD = 2.0
 # No |w| is larger: there is less than 1e-9 of N(0, 1) outside.

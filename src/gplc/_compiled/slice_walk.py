@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gplc._types import Array
+
 Counts = NDArray[np.int64]
 
 # What a walk asks for at a time: ends of the interval that are not known yet, and so many

@@ -8,9 +8,8 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 PANEL = 48  # rows solved between two matrix products: small enough for the L1 cache
 

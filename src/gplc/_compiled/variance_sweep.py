@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 LOG_LINK, ABS_LINK = 0, 1
 

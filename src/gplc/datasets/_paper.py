@@ -21,9 +21,10 @@ from numbers import Integral
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array: TypeAlias = NDArray[np.float64]
+from gplc._types import Array
+
 RandomState: TypeAlias = int | np.random.SeedSequence | np.random.Generator | None
 
 HALF_LOG_2PI = 0.5 * np.log(2 * np.pi)

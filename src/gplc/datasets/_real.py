@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[np.float64]
+from gplc._types import Array
 
 
 @dataclass(frozen=True, eq=False)

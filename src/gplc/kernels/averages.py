@@ -3,12 +3,10 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import erf
 
+from gplc._types import Array
 from gplc.kernels.separable import Form
-
-Array = NDArray[np.float64]
 
 # The rule where no formula is at hand: trapezoidal, with so many nodes for each of 1, 2, ...
 # latent covariates, up to so far out.

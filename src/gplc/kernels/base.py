@@ -14,14 +14,13 @@ from functools import reduce
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
+from gplc._types import Array
 from gplc.kernels.hyperparameters import Hyperparameter, LatentMoves, Seen
 from gplc.kernels.separable import Separable
 from gplc.priors import LogNormal
 
-Array = NDArray[np.float64]
 # Covariances, or descriptions of them: whatever can be added and multiplied.
 Value = TypeVar("Value")
 L = TypeVar("L", bound="type[Leaf]")

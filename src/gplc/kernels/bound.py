@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gplc._types import Array
 from gplc.kernels.base import KERNELS, Kernel, Pairs, places
 from gplc.kernels.cross import Cross, SeparableCross
 from gplc.kernels.hyperparameters import LatentMoves, Touches
 from gplc.kernels.separable import Separable
 
-Array = NDArray[np.float64]
 # A user's kernel is tried at this many draws from the prior, on at most this many rows.
 TRIES, TRIED_ROWS = 8, 60
 # Eigenvalues below this share of the largest are rounding.

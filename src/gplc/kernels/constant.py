@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
+from gplc._types import Array
 from gplc.kernels.base import Leaf, Pairs, shipped
 from gplc.kernels.hyperparameters import Hyperparameter, Seen, Touches, default
 
 __all__ = ["Constant"]
-
-Array = NDArray[np.float64]
 
 
 @shipped

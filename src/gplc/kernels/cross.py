@@ -5,16 +5,14 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gplc._types import Array
 from gplc.kernels.averages import average, average_of_both, latent_rule
 from gplc.kernels.base import Pairs
 from gplc.kernels.separable import Form, Separable, Term
 
 if TYPE_CHECKING:
     from gplc.kernels.bound import Bound
-
-Array = NDArray[np.float64]
 
 # Entries of covariance matrices that are computed at once where there is a matrix for every row.
 AT_ONCE = 1_000_000

@@ -4,16 +4,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from gplc._types import Array
 from gplc.kernels.base import Pairs, shipped
 from gplc.kernels.hyperparameters import Hyperparameter, LatentMoves, Seen, Touches
 from gplc.kernels.shaped import Numbers, Shaped
 from gplc.kernels.shapes import Basis, Identity, Shape, Sides, Times
 
 __all__ = ["Linear", "Sign"]
-
-Array = NDArray[np.float64]
 
 
 @shipped

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc._compiled.latent_terms import N_NUMBERS, Forms, LatentTerms
+from gplc._types import Array
 from gplc.kernels.shapes import Basis, Shape
-
-Array = NDArray[np.float64]
 
 
 class Curve(NamedTuple):

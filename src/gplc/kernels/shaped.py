@@ -13,15 +13,13 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
+from gplc._types import Array
 from gplc.kernels.base import Leaf, Pairs
 from gplc.kernels.hyperparameters import Hyperparameter, LatentMoves, Seen, Touches, default
 from gplc.kernels.separable import Curve, Form, Separable, Term
 from gplc.kernels.shapes import Basis, Shape, SquaredGap
-
-Array = NDArray[np.float64]
 
 ONE: Array = np.ones((1, 1))
 ZERO: Array = np.zeros((1, 1))

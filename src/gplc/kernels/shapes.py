@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc._compiled import latent_terms
-
-Array = NDArray[np.float64]
+from gplc._types import Array
 
 
 class Shape(ABC):

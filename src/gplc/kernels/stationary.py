@@ -4,18 +4,16 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gplc import _check
 from gplc._compiled import covariance
+from gplc._types import Array
 from gplc.kernels.base import Pairs, shipped
 from gplc.kernels.separable import Form
 from gplc.kernels.shaped import Shaped
 from gplc.kernels.shapes import Exponential, Matern, Rational, Shape
 
 __all__ = ["Matern32", "Matern52", "RationalQuadratic", "SquaredExponential"]
-
-Array = NDArray[np.float64]
 
 
 @shipped
