@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gplc._compiled import covariate_sweep
+from gplc._compiled.slice_walk import Limits
 from gplc.chains import run_chain
 from gplc.datasets import make_paper
 from gplc.models import LatentCovariate
@@ -44,7 +45,7 @@ Array = NDArray[np.float64]
 
 SAMPLER = SliceSweep(width=4.0)  # as in the default scheme
 UPDATE = Update("w", SAMPLER)
-LIMITS = (SAMPLER.width, SAMPLER.max_steps, SAMPLER.max_shrinks)
+LIMITS = Limits(SAMPLER.width, SAMPLER.max_steps, SAMPLER.max_shrinks)
 TARGETS = {100: 8.0, 400: 25.0, 1000: 60.0}  # least ratio to the baseline
 GROWTH_TARGET, GROWTH_FROM = 3.2, 250  # largest exponent, and from which n
 MEMORY_TARGET = 10.0  # times n^2 doubles
@@ -228,25 +229,22 @@ def arguments(model: LatentCovariate, state: CovariateState) -> tuple[Array, flo
 def extra_passes(model: LatentCovariate, state: CovariateState, sweeps: int = 3) -> float:
     """Passes over the factor per latent, beyond the one that a block of latents shares."""
     assert state.factor is not None
-    base, constant, inverse_square, noise_variance = arguments(model, state)
     counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
+    own, W = state.theta[:-1], model.columns(state.w)
+    described = model._bound.in_latent(own, state.correlation, W, 0)
+    terms = None if described is None else described.compiled(0, model.n)
+    assert terms is not None
     for seed in range(sweeps):
-        covariate_sweep.slice_sweep(
-            np.random.default_rng(seed),
+        sweep = covariate_sweep.Sweep(
             state.w.copy(),
             model.y,
-            np.full_like(base, constant),
-            base[None],
-            np.empty((0, model.n, model.n)),
-            np.array([[0, covariate_sweep.EXP_GAP, -1]]),
-            np.array([[inverse_square, 0.0]]),
-            noise_variance,
+            terms,
+            model.noise_variance(state.theta),
             state.factor.upper.copy(),
             state.factor.whitened.copy(),
-            *LIMITS,
-            BLOCK_SIZE,
             counts,
         )
+        covariate_sweep.slice_sweep(np.random.default_rng(seed), sweep, LIMITS, BLOCK_SIZE)
     return int(counts[covariate_sweep.PASSES]) / (sweeps * model.n)
 
 
