@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gplc._compiled import covariate_sweep
+from gplc._compiled.slice_walk import Limits
 from gplc.chains import run_chain
 from gplc.datasets import make_paper
 from gplc.models import LatentCovariate
-from gplc.models.base import Unknowns, Update
-from gplc.models.latent_covariate.model import CovariateState
+from gplc.models.base import State, Unknowns, Update
 from gplc.models.latent_covariate.sweep import BLOCK_SIZE
 from gplc.samplers.sweeps import SliceSweep
 
@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 SAMPLER = SliceSweep(width=4.0)  # as in the default scheme
 UPDATE = Update("w", SAMPLER)
-LIMITS = (SAMPLER.width, SAMPLER.max_steps, SAMPLER.max_shrinks)
+LIMITS = Limits(SAMPLER.width, SAMPLER.max_steps, SAMPLER.max_shrinks)
 TARGETS = {100: 8.0, 400: 25.0, 1000: 60.0}  # least ratio to the baseline
 GROWTH_TARGET, GROWTH_FROM = 3.2, 250  # largest exponent, and from which n
 MEMORY_TARGET = 10.0  # times n^2 doubles
@@ -185,7 +185,7 @@ def model_of(n: int) -> LatentCovariate:
     return LatentCovariate((X - X.mean(axis=0)) / X.std(axis=0), (y - y.mean()) / y.std())
 
 
-def settled_state(model: LatentCovariate, theta: Array, sweeps: int) -> CovariateState:
+def settled_state(model: LatentCovariate, theta: Array, sweeps: int) -> State:
     """A state with w from its prior and then a few sweeps."""
     rng = np.random.default_rng(2)
     unknowns = Unknowns(theta, model.sample_latent(rng, theta))
@@ -194,7 +194,7 @@ def settled_state(model: LatentCovariate, theta: Array, sweeps: int) -> Covariat
     return model.state(unknowns)
 
 
-def time_ours(model: LatentCovariate, state: CovariateState, seed: int) -> Timing:
+def time_ours(model: LatentCovariate, state: State, seed: int) -> Timing:
     """A whole sweep as a chain does it: with copies, the new density and correlations."""
     rng = np.random.default_rng(seed)
     start = time.process_time()
@@ -202,9 +202,7 @@ def time_ours(model: LatentCovariate, state: CovariateState, seed: int) -> Timin
     return Timing(time.process_time() - start, info.n_evaluations / model.n, model.n)
 
 
-def time_baseline(
-    model: LatentCovariate, state: CovariateState, seed: int, latents: int
-) -> Timing:
+def time_baseline(model: LatentCovariate, state: State, seed: int, latents: int) -> Timing:
     """Updates of a random subset of the latents with a factorisation for every density."""
     rng = np.random.default_rng(seed)
     cases = np.sort(rng.permutation(model.n)[:latents])
@@ -214,39 +212,36 @@ def time_baseline(
     return Timing(time.process_time() - start, evaluations / latents, latents)
 
 
-def arguments(model: LatentCovariate, state: CovariateState) -> tuple[Array, float, float, float]:
+def arguments(model: LatentCovariate, state: State) -> tuple[Array, float, float, float]:
     """eta^2 times the correlation due to x, c^2, 1 / rho_w^2 and sigma^2."""
     theta = state.theta
     return (
-        state.correlation.inner[0] * math.exp(2.0 * theta[0]),
+        state.solved[0].pieces.inner[0] * math.exp(2.0 * theta[0]),
         model.kernel.constant**2,
         math.exp(-2.0 * theta[-2]),
         math.exp(2.0 * theta[-1]),
     )
 
 
-def extra_passes(model: LatentCovariate, state: CovariateState, sweeps: int = 3) -> float:
+def extra_passes(model: LatentCovariate, state: State, sweeps: int = 3) -> float:
     """Passes over the factor per latent, beyond the one that a block of latents shares."""
     assert state.solved[0].factor is not None
-    base, constant, inverse_square, noise_variance = arguments(model, state)
     counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
+    own, W = state.theta[:-1], model.columns(state.latent)
+    described = model.bound.in_latent(own, state.solved[0].pieces, W, 0)
+    terms = None if described is None else described.compiled(0, model.n)
+    assert terms is not None
     for seed in range(sweeps):
-        covariate_sweep.slice_sweep(
-            np.random.default_rng(seed),
+        sweep = covariate_sweep.Sweep(
             state.latent.copy(),
             model.y,
-            np.full_like(base, constant),
-            base[None],
-            np.empty((0, model.n, model.n)),
-            np.array([[0, covariate_sweep.EXP_GAP, -1]]),
-            np.array([[inverse_square, 0.0]]),
-            noise_variance,
+            terms,
+            model.noise_variance(state.theta),
             state.solved[0].factor.upper.copy(),
             state.solved[0].factor.whitened.copy(),
-            *LIMITS,
-            BLOCK_SIZE,
             counts,
         )
+        covariate_sweep.slice_sweep(np.random.default_rng(seed), sweep, LIMITS, BLOCK_SIZE)
     return int(counts[covariate_sweep.PASSES]) / (sweeps * model.n)
 
 

@@ -7,8 +7,9 @@ import pytest
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.stats import ks_2samp
 
-from gplc._compiled import covariance, covariate_sweep, variance_sweep
+from gplc._compiled import covariance, covariate_sweep, latent_terms, variance_sweep
 from gplc._compiled.exponential import exp_of_negative
+from gplc._compiled.slice_walk import Limits
 from gplc._compiled.triangular import PANEL, drop_leading, solve_lower, solve_lower_rows
 from gplc._linalg import inverse, solve
 from gplc.kernels import SquaredExponential
@@ -104,22 +105,30 @@ def gplc_case(n, sigma, seed, constant=1.0):
     return model.with_data(model.sample_data(rng, unknowns)), unknowns
 
 
-def sweep_inputs(model, unknowns):
+LIMITS = Limits(4.0, 100, 200)
+
+
+def sweep_of(model, unknowns):
     """What the compiled sweep is given: everything from scipy, nothing from the model."""
-    matrix = model.covariance(unknowns)
-    lower = cholesky(matrix, lower=True)
-    distances = (model.X - model.X.T) ** 2
+    lower = cholesky(model.covariance(unknowns), lower=True)
     theta = unknowns.theta
-    base = np.exp(2.0 * theta[0]) * np.exp(-distances * np.exp(-2.0 * theta[1]))
-    return (
-        np.full_like(base, model.kernel.constant**2),
-        base[None],
-        np.empty((0, *base.shape)),
-        np.array([[0, covariate_sweep.EXP_GAP, -1]]),
-        np.array([[math.exp(-2.0 * theta[2]), 0.0]]),
+    distances = (model.X - model.X.T) ** 2
+    part = np.exp(2.0 * theta[0]) * np.exp(-distances * np.exp(-2.0 * theta[1]))
+    forms = latent_terms.Forms(
+        np.array([math.exp(-2.0 * theta[2])]),
+        np.zeros((1, 3), dtype=np.int64),
+        np.empty((0, 4), dtype=np.int64),
+        np.empty((0, latent_terms.N_NUMBERS)),
+    )
+    free = np.full_like(part, model.kernel.constant**2)
+    return covariate_sweep.Sweep(
+        unknowns.latent.copy(),
+        model.y,
+        latent_terms.LatentTerms(free, part[None], np.empty((0, *part.shape)), forms),
         math.exp(2.0 * theta[3]),
         np.ascontiguousarray(lower.T),
         solve_triangular(lower, model.y, lower=True),
+        np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64),
     )
 
 
@@ -128,7 +137,12 @@ def single_site_conditional(model, unknowns, case, values, inside):
 
     `inside` are the cases of its block; what is known from the others comes from scipy.
     """
-    free, amplitudes, offsets, codes, numbers, noise, _, _ = sweep_inputs(model, unknowns)
+    sweep = sweep_of(model, unknowns)
+    (free, amplitudes, offsets, forms), noise, counts = (
+        sweep.terms,
+        sweep.noise_variance,
+        sweep.counts,
+    )
     w, y, matrix = unknowns.latent, model.y, model.covariance(unknowns)
     outside = np.setdiff1d(np.arange(model.n), inside)
     place, many, block = int(case - inside[0]), values.size, inside.size
@@ -141,7 +155,6 @@ def single_site_conditional(model, unknowns, case, values, inside):
 
     whitened = solved(y[outside])
     current = solved(matrix[np.ix_(outside, inside)])
-    counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
     factor = np.empty((block, block))
     schur = matrix[np.ix_(inside, inside)] - current.T @ current
     covariate_sweep._factor_without(np.ascontiguousarray(schur), place, noise, factor, counts)
@@ -150,29 +163,26 @@ def single_site_conditional(model, unknowns, case, values, inside):
     covariate_sweep._solve_small(factor, residual)
     rows, cross = np.empty((many, outside.size)), np.empty((many, block))
     for each, cases in ((rows, outside), (cross, inside)):
-        covariate_sweep._covariances(
+        latent_terms.covariances(
             each,
             values,
+            forms,
             free[case][cases],
             np.ascontiguousarray(amplitudes[:, case][:, cases]),
             np.ascontiguousarray(offsets[:, case][:, cases]),
             w[cases],
-            codes,
-            numbers,
-            np.empty(model.n),
+            np.empty((2, model.n)),
         )
     rows = solved(rows.T)
     result = np.empty(many)
     covariate_sweep._log_densities(
         result,
         values,
-        y[case] - rows.T @ whitened,
+        y[case],
+        rows.T @ whitened,
         free[case, case] + amplitudes[0, case, case] + noise - (rows**2).sum(axis=0),
         cross - rows.T @ current,
-        place,
-        factor,
-        residual,
-        noise,
+        covariate_sweep.Rest(place, factor, residual, noise, np.empty(block)),
         counts,
     )
     assert counts[covariate_sweep.CLAMPED] == counts[covariate_sweep.IMPOSSIBLE] == 0
@@ -206,21 +216,9 @@ def test_single_site_conditional_is_the_full_density_up_to_a_constant(n, block, 
 def test_factor_after_a_sweep_is_that_of_the_new_covariance(n):
     for block_size in (1, 2, 3, 4, 5, 16, n, n + 5):
         model, unknowns = gplc_case(n, 0.1, seed=n)
-        *given, upper, whitened = sweep_inputs(model, unknowns)
-        w, counts = unknowns.latent.copy(), np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
-        covariate_sweep.slice_sweep(
-            np.random.default_rng(1),
-            w,
-            model.y,
-            *given,
-            upper,
-            whitened,
-            4.0,
-            100,
-            200,
-            block_size,
-            counts,
-        )
+        sweep = sweep_of(model, unknowns)
+        w, upper, whitened, counts = sweep.w, sweep.upper, sweep.whitened, sweep.counts
+        covariate_sweep.slice_sweep(np.random.default_rng(1), sweep, LIMITS, block_size)
         assert (w != unknowns.latent).all()
         assert counts[covariate_sweep.EVALUATIONS] >= 2 * n
         assert (counts[covariate_sweep.CLAMPED :] == 0).all()
@@ -234,13 +232,10 @@ def test_factor_after_a_sweep_is_that_of_the_new_covariance(n):
 def test_running_factor_survives_twenty_sweeps_at_small_noise(note):
     # n = 400, sigma = 0.01: where updating an inverse breaks down within one sweep.
     model, unknowns = gplc_case(400, 0.01, seed=20)
-    *given, upper, whitened = sweep_inputs(model, unknowns)
-    w, counts = unknowns.latent.copy(), np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
-    rng = np.random.default_rng(2)
+    sweep, rng = sweep_of(model, unknowns), np.random.default_rng(2)
+    w, upper, whitened, counts = sweep.w, sweep.upper, sweep.whitened, sweep.counts
     for _ in range(20):
-        covariate_sweep.slice_sweep(
-            rng, w, model.y, *given, upper, whitened, 4.0, 100, 200, 16, counts
-        )
+        covariate_sweep.slice_sweep(rng, sweep, LIMITS, 16)
     lower = cholesky(model.covariance(Unknowns(unknowns.theta, w)), lower=True)
     of_factor = float(np.abs(np.triu(upper) - lower.T).max())
     of_whitened = float(
@@ -277,12 +272,10 @@ def test_block_size_does_not_matter_for_the_distribution(monkeypatch):
 
 def test_sweep_from_a_hopeless_state_leaves_it_and_counts_it():
     model, unknowns = gplc_case(6, 0.2, seed=4)
-    *given, upper, whitened = sweep_inputs(model, unknowns)
-    w, counts = unknowns.latent.copy(), np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
-    whitened[:] = np.nan  # every density is NaN
-    covariate_sweep.slice_sweep(
-        np.random.default_rng(1), w, model.y, *given, upper, whitened, 4.0, 100, 200, 4, counts
-    )
+    sweep = sweep_of(model, unknowns)
+    w, counts = sweep.w, sweep.counts
+    sweep.whitened[:] = np.nan  # every density is NaN
+    covariate_sweep.slice_sweep(np.random.default_rng(1), sweep, LIMITS, 4)
     assert np.array_equal(w, unknowns.latent)
     assert counts[covariate_sweep.IMPOSSIBLE] > 0
 

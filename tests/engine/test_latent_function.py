@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from gplc._compiled import pools
 from gplc._linalg import pivoted_root, thin_root
 from gplc.kernels import Linear, Matern32, Matern52, Periodic, Sign, SquaredExponential
+from gplc.kernels.separable import Form
 from gplc.models import LatentCovariate, Update
-from gplc.models.latent_covariate.function import Drawable, LatentFunction, Term
+from gplc.models.latent_covariate.function import Drawable, LatentFunction
 from gplc.samplers import Pools
 from gplc.samplers.protocol import Point
 
@@ -55,15 +56,7 @@ def values_of(drawn, target, w):
     result = np.repeat(level[:, None], w.size, axis=1)
     candidates = np.repeat(w[None], level.size, axis=0)
     for term, own in zip(target._terms, coefficients, strict=True):
-        pools.add_function(
-            result,
-            candidates,
-            term.nodes,
-            np.ascontiguousarray(own),
-            term.decay,
-            term.degree,
-            term.steps,
-        )
+        pools.add_function(result, candidates, term.function(own))
     return result
 
 
@@ -95,7 +88,7 @@ def test_function_has_its_distribution_given_everything_else(name):
 
 @pytest.mark.parametrize("length_scale", [0.13, 0.5, 2.0, 10.0, 1000.0])
 def test_nodes_stand_for_all_values(length_scale):
-    term = Drawable(Term(np.eye(2), length_scale**-2.0, 0, 0))
+    term = Drawable(np.eye(2), Form(decay=length_scale**-2.0))
     w = np.linspace(-pools.END, pools.END, 801)
     at = term.at_nodes(w)
     matrix = at @ np.linalg.lstsq(term._kernel(term.nodes, term.nodes), at.T, rcond=1e-15)[0]

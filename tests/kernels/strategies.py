@@ -1,22 +1,11 @@
 """Random kernels, inputs and hyperparameters, for Hypothesis."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from hypothesis import strategies as st
 
-from gplc.kernels import (
-    Bound,
-    Constant,
-    Leaf,
-    Linear,
-    Matern32,
-    Matern52,
-    Periodic,
-    RationalQuadratic,
-    Sign,
-    SquaredExponential,
-)
+from gplc.kernels import KERNELS, Bound, Leaf
 from gplc.priors import LogNormal
 
 N_OBSERVED = 2
@@ -57,22 +46,23 @@ class Negative(Leaf):
         return np.cos(np.exp(theta[0]) * (A[:, :1] - B[:, :1].T)) - 0.5
 
 
+def settings_of(cls):
+    """Any settings of a kernel of the package: numbers that are given or learned, and flags."""
+    own = {each.name: each for each in fields(cls) if each.name not in ("inputs", "label")}
+    return {
+        name: st.booleans()
+        if isinstance(each.default, bool)
+        else st.sampled_from([each.default, 0.7])
+        for name, each in own.items()
+    }
+
+
 def leaves(n_latent, smooth=False, own=True):
     """Any leaf with any settings, on any inputs; `smooth` ones have finite differences."""
     inputs = [(), ("x",), (0,), (1,)]
     if n_latent:
         inputs += [("w",), (0, "w"), ("x", "w0")]
-    flags, sds = st.booleans(), st.sampled_from([None, 0.7])
-    choices = [
-        st.builds(Constant, sds),
-        st.builds(Linear, flags, sd=sds),
-        st.builds(Sign, flags, sd=sds),
-        st.builds(RationalQuadratic, flags, sd=sds, shape=st.sampled_from([None, 0.8])),
-        st.builds(Periodic, flags, sd=sds, period=st.sampled_from([None, 2.5])),
-        st.builds(SquaredExponential, flags, st.sampled_from([0.0, 0.6]), sd=sds),
-        st.builds(Matern32, flags, sd=sds),
-        st.builds(Matern52, flags, sd=sds),
-    ]
+    choices = [st.builds(cls, **settings_of(cls)) for cls in KERNELS.values()]
     if own:
         choices.append(st.just(Cauchy()))
         if not smooth:

@@ -8,7 +8,7 @@ import pytest
 import sklearn.gaussian_process.kernels as sk
 from hypothesis import assume, given, settings
 
-from gplc._compiled import covariate_sweep
+from gplc._compiled import latent_terms
 from gplc.kernels import (
     KERNELS,
     Bound,
@@ -27,6 +27,10 @@ from gplc.kernels import (
     from_record,
     to_record,
 )
+from gplc.kernels.averages import average, average_of_both
+from gplc.kernels.cross import Cross, SeparableCross
+from gplc.kernels.separable import Curve, Form
+from gplc.kernels.shapes import Exponential, SquaredSine
 from gplc.priors import DEFAULTS
 from tests.kernels.strategies import N_OBSERVED, Cauchy, Laplace, Negative, cases
 
@@ -146,40 +150,103 @@ def test_sums_and_products_are_those_of_the_matrices(one, two):
     assert len(set(names)) == len(names) == theta.size
 
 
+def rows_of(terms, i, values, w):
+    """Covariances of case i at some values of its w, by the code that the sweep runs."""
+    rows = np.empty((values.size, w.size))
+    own = [np.ascontiguousarray(matrices[:, i]) for matrices in (terms.amplitudes, terms.offsets)]
+    scratch = np.empty((2, w.size))
+    latent_terms.covariances(rows, values, terms.forms, terms.free[i], *own, w, scratch)
+    for value, row in zip(values, rows, strict=True):
+        row[i] = latent_terms.own_variance(value, i, terms.free[i], own[0], terms.forms.powers)
+    return rows
+
+
 @few
 @given(cases(n_latent=2, own=False))
-def test_program_of_the_sweep_is_the_matrix(case):
-    """Column by column, for values of w that are not those of the state."""
+def test_description_in_w_is_the_matrix(case):
+    """Column by column, for values of w that are not those of the state; and compiled."""
     bound, X, W, theta = case
     rng = np.random.default_rng(2)
     for column in range(len(W)):
         assume(bound.sees(column))
-        pieces = bound.pieces(theta, W)
-        program = bound.program(theta, pieces, W, column)
+        described = bound.in_latent(theta, bound.pieces(theta, W), W, column)
+        terms = described.compiled(column, bound.n)
         other, values = W.copy(), rng.normal(size=3)
         for i in range(bound.n):
-            rows = np.empty((3, bound.n))
-            covariate_sweep._covariances(
-                rows,
-                values,
-                program.free[i],
-                np.ascontiguousarray(program.amplitudes[:, i]),
-                np.ascontiguousarray(program.offsets[:, i]),
-                W[column],
-                program.codes,
-                program.numbers,
-                np.empty(bound.n),
-            )
-            for value, row in zip(values, rows, strict=True):
+            for value, row in zip(values, rows_of(terms, i, values, W[column]), strict=True):
                 other[:] = W
                 other[column, i] = value
-                expected = whole(bound, X, other, theta)[i]
-                away = np.arange(bound.n) != i
-                np.testing.assert_allclose(row[away], expected[away], rtol=1e-10, atol=1e-12)
-                own = covariate_sweep._own_variance(
-                    i, value, program.free, program.amplitudes, program.codes, program.numbers
+                expected = whole(bound, X, other, theta)
+                np.testing.assert_allclose(row, expected[i], rtol=1e-10, atol=1e-12)
+                w = other[column]
+                total = described.free + sum(
+                    term.amplitude * term.forms[column].at(w[:, None], w)
+                    for term in described.terms
                 )
-                assert own == pytest.approx(expected[i], rel=1e-10, abs=1e-12)
+                np.testing.assert_allclose(
+                    np.broadcast_to(total, expected.shape), expected, rtol=1e-10, atol=1e-12
+                )
+
+
+@few
+@given(cases())
+def test_new_rows_have_the_same_covariances_whether_it_separates_or_not(case):
+    bound, X, W, theta = case
+    assume(len(W))
+    new, nodes = X[::-1] + 0.3, np.random.default_rng(3).normal(size=(len(W), 3))
+    cross, general = bound.cross(theta, new, W), Cross(bound, theta, new, W)
+    vector = np.arange(bound.n) - 2.0
+    for ask in (
+        lambda of: np.array([*of.each(nodes)]),
+        lambda of: of.at(nodes[:, 0]),
+        lambda of: of.times(nodes, vector),
+        lambda of: of.variances(nodes),
+    ):
+        np.testing.assert_allclose(ask(cross), ask(general), rtol=1e-10, atol=1e-12)
+
+
+def test_which_kernels_separate():
+    X, W, theta = np.zeros((4, 2)), np.zeros((1, 4)), np.zeros(20)
+    for kernel, separates in (
+        (SquaredExponential() * Linear() + Matern32().on("x") * Sign(sd=1.0).on("w"), True),
+        (SquaredExponential().on("x") * Matern32().on("w"), True),
+        (Periodic(), True),
+        (Matern32(), False),
+        (RationalQuadratic() + SquaredExponential(), False),
+        (Laplace().on("x") * SquaredExponential(), True),
+        (Laplace(), False),
+    ):
+        bound = Bound(kernel, X, 1)
+        cross = bound.cross(theta[: len(bound.names)], X, W)
+        assert isinstance(cross, SeparableCross) == separates, kernel
+
+
+FORMS = {
+    "squared exponential": Form(decay=0.7),
+    "line": Form(power=1),
+    "square": Form(power=2),
+    "step": Form(side=1),
+    "bent": Form(power=1, side=1),
+    "all of these": Form(decay=0.4, power=3, side=1),
+    "quadratic in a window": Form(decay=2.0, power=2),
+    "periodic": Form(curves=(Curve(Exponential(), SquaredSine(), 0.6, 2.5),)),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_averages_over_the_latent_covariate(name):
+    form, w = FORMS[name], np.array([-1.7, -0.2, 0.0, 0.9])
+    # Gauss's rule on either side of the step, which is smooth there.
+    half, weights = np.polynomial.legendre.leggauss(200)
+    half, weights = 4.5 * (half + 1.0), 4.5 * weights
+    nodes = np.concatenate([half, -half])
+    weights = np.concatenate([weights, weights]) * np.exp(-0.5 * nodes**2) / np.sqrt(2 * np.pi)
+    matrix = form.at(nodes[:, None], w)
+    np.testing.assert_allclose(average(form, w), weights @ matrix, rtol=1e-9, atol=1e-12)
+    both = weights @ form.at(nodes[:, None], nodes) @ weights
+    # By a rule over one of the two, which does not know of a step that is left.
+    rough = 2e-3 if form.side else 1e-9
+    assert average_of_both(form) == pytest.approx(both, abs=rough)
 
 
 @few

@@ -191,7 +191,7 @@ def test_sweep_of_a_users_kernel_has_the_distribution_of_the_compiled_one(monkey
     unknowns, sampler = draw(model), SliceSweep(2.0)
     for way in ("compiled", "plain"):
         if way == "plain":
-            monkeypatch.setattr(type(model.bound), "program", lambda *_: None)
+            monkeypatch.setattr(type(model.bound), "in_latent", lambda *_: None)
         rng, ends[way] = np.random.default_rng(len(way)), []
         for _ in range(150):
             state = model.state(unknowns)
@@ -318,7 +318,7 @@ def test_regression_function_agrees_with_quadrature_over_w(name):
         B = np.hstack([np.tile(x, (GRID.size, 1)), GRID[:, None]])
         cross = WEIGHTS @ kernel.matrix(theta, B, A, 1)
         own = WEIGHTS @ kernel.matrix(theta, B, B, 1) @ WEIGHTS
-        # The rule is less exact where the kernel has a kink or a step, or a short period.
+        # Rules are less exact where the kernel has a kink or a step, or a short period.
         rough = {"gplc joint Matern": 5e-4, "gplc periodic": 5e-5, "gplc branches": 2e-3}
         exact = rough.get(name, 1e-6)
         assert mean[row] == pytest.approx(cross @ inverse @ model.y, abs=exact)
@@ -350,8 +350,6 @@ def test_two_latent_covariates_average_over_both():
 
 def test_a_general_kernel_with_the_default_form_is_the_default():
     plain, written = build("gplc default"), build("gplc default, written out")
-    assert plain.is_plain
-    assert not written.is_plain
     theta = np.array([0.1, -0.2, 0.3, 0.4, -0.5])
     latent = draw(plain).latent
     left, right = (m.condition(Unknowns(theta, latent)) for m in (plain, written))
@@ -376,7 +374,9 @@ def test_what_a_model_cannot_use_is_refused_at_the_door():
         LatentVariance(X, Y, kernel_z=3)
     with pytest.raises(ValueError, match="no latent covariate"):
         Standard(X, Y, SquaredExponential().on("w"))
-    with pytest.raises(ValueError, match="n_latent must be an integer of at least 1 and at most 5, got 0"):
+    with pytest.raises(
+        ValueError, match="n_latent must be an integer of at least 1 and at most 5, got 0"
+    ):
         LatentCovariate(X, Y, n_latent=0)
     with pytest.raises(ValueError, match=r"noise_sd must be .*got 0"):
         LatentCovariate(X, Y, noise_sd=0)

@@ -103,11 +103,10 @@ class SeparableCross(Cross):
     def times(self, nodes: Array, vector: Array) -> Array:
         """`at` times a vector, for all nodes together: matrix products."""
         of_terms = self._of_latent(lambda c, form: form.at(nodes[c][:, None], self.W[c]))
-        parts = [
-            self._applied(term.amplitude, (of_latent * vector).T)
-            for term, of_latent in zip(self._with_cases.terms, of_terms, strict=True)
-        ]
-        return sum(parts) + self._applied(self._with_cases.free, vector[:, None])
+        result = self._applied(self._with_cases.free, vector[:, None])
+        for term, of_latent in zip(self._with_cases.terms, of_terms, strict=True):
+            result = result + self._applied(term.part, (of_latent * (term.scale * vector)).T)
+        return result
 
     def _of_latent(self, of: Callable[[int, Form], Array]) -> list[Array]:
         """The functions of w in every term, multiplied."""
@@ -115,7 +114,7 @@ class SeparableCross(Cross):
 
     def _total(self, *of_terms: Array) -> Array:
         """Covariances with the cases, from the functions of w in every term: (rows, n)."""
-        first, *others = map(_weighted, self._with_cases.terms, of_terms)
+        first, *others = map(Term.weighted, self._with_cases.terms, of_terms)
         result = first if first.shape == self.shape else np.broadcast_to(first, self.shape).copy()
         for each in others:
             result += each
@@ -141,17 +140,13 @@ class SeparableCross(Cross):
         pairs = [Pairs(place.observed(self.X)) for place in self.bound.places]
         described = self.bound.between(self.theta, pairs, self.bound.inner(self.theta, pairs))
         assert described is not None  # it has the same terms
-        parts = [_weighted(term, _product(term, of)) for term in described.terms]
-        total = np.asarray(described.free + sum(parts))
-        return np.broadcast_to(
-            total.reshape(-1, total.shape[-1]), (self.shape[0], total.shape[-1])
-        )
+        total = np.asarray(described.free)
+        for term in described.terms:
+            total = total + term.weighted(_product(term, of))
+        size = total.shape[-1]
+        return np.broadcast_to(total.reshape(-1, size), (self.shape[0], size))
 
 
 def _product(term: Term, of: Callable[[int, Form], Array]) -> Array:
     """The functions of w in a term, multiplied."""
     return reduce(np.multiply, [of(column, form) for column, form in term.forms.items()])
-
-
-def _weighted(term: Term, of_latent: Array) -> Array:
-    return term.amplitude * of_latent

@@ -1,8 +1,8 @@
 """A covariance as a function of latent columns: the one description that all its users share.
 
-    K = free + sum_t amplitude_t prod_c f_tc(w_c, w'_c)
+    K = free + sum_t scale_t part_t prod_c f_tc(w_c, w'_c)
 
-`free` and the amplitudes depend on neither w nor w': they are matrices between cases (for the
+`free` and the parts, of x, depend on neither w nor w': they are matrices between cases (for the
 sweep and for the function given everything else) or between new rows and cases (for prediction).
 Kernels say what they are (`Leaf.in_latent`); sums and products of descriptions are descriptions.
 """
@@ -80,10 +80,20 @@ class Form(NamedTuple):
 
 
 class Term(NamedTuple):
-    """An amplitude times one function of each latent column that the term depends on."""
+    """A part of x times one function of each latent column that the term depends on."""
 
-    amplitude: Array | float
+    part: Array | float
     forms: Mapping[int, Form]
+    scale: float = 1.0
+
+    @property
+    def amplitude(self) -> Array | float:
+        """What multiplies the functions of w."""
+        return self.part if self.scale == 1.0 else self.part * self.scale
+
+    def weighted(self, of_latent: Array) -> Array:
+        """The term where the functions of w have a product `of_latent`, of few entries."""
+        return self.part * (of_latent if self.scale == 1.0 else self.scale * of_latent)
 
     def times(self, other: "Term") -> "Term":
         """The product of two."""
@@ -114,8 +124,9 @@ class Separable:
 
     @property
     def separates(self) -> bool:
-        """Whether every term is a function of x times functions of w."""
-        return all(form.separates for term in self.terms for form in term.forms.values())
+        """Whether it depends on w, and every term is a function of x times functions of w."""
+        forms = [form for term in self.terms for form in term.forms.values()]
+        return bool(forms) and all(form.separates for form in forms)
 
     def compiled(self, column: int, n: int) -> LatentTerms | None:
         """The same between n cases, in one latent column, for compiled code.

@@ -168,32 +168,27 @@ class Shaped(Leaf):
 
         Otherwise what is known of t goes into phi with the one column asked for.
         """
-        numbers, phi = self._numbers(theta, len(seen.latent)), self.phi
-        asked = [c in columns for c in seen.latent]
-        weights = {c: float(s) for c, s in zip(seen.latent, numbers.latent, strict=True)}
-        if all(asked):
-            held = ZERO
-        else:
-            rest = [own for own, is_asked in enumerate(asked) if not is_asked]
+        numbers, phi, held = self._numbers(theta, len(seen.latent)), self.phi, ZERO
+        weights = {
+            c: float(s) for c, s in zip(seen.latent, numbers.latent, strict=True) if c in columns
+        }
+        if len(weights) < len(seen.latent):
+            rest = [own for own, c in enumerate(seen.latent) if c not in weights]
             of_rest = numbers._replace(latent=numbers.latent[rest])
             held = self._latent_sum(of_rest, W[rest], W[rest])
-        asked_for = [c for c in seen.latent if c in columns]
         if phi.adds:
             form = Form(power=self.basis.power, side=self.basis.side)
-            terms = tuple(Term(weights[c], {c: form}) for c in asked_for)
+            terms = tuple(Term(ONE, {c: form}, weight) for c, weight in weights.items())
             return Separable(inner + held, terms)
-        offset = None
+        offset, part = None, ONE
         if phi.multiplies:
-            of_held = ONE if held is ZERO else phi.value(held, numbers.extra)
-            amplitude: Array | float = inner * (numbers.amplitude * of_held)
-        else:
-            if len(asked_for) > 1:
-                return None
-            amplitude = numbers.amplitude
-            if inner is not self._nothing or held is not ZERO:
-                offset = inner + held
-        forms = {c: self._form(weights[c], numbers.extra, offset) for c in asked_for}
-        return Separable(self.constant**2, (Term(amplitude, forms),))
+            part = inner if held is ZERO else inner * phi.value(held, numbers.extra)
+        elif len(weights) > 1:
+            return None
+        elif inner is not self._nothing or held is not ZERO:
+            offset = inner + held
+        forms = {c: self._form(weight, numbers.extra, offset) for c, weight in weights.items()}
+        return Separable(self.constant**2, (Term(part, forms, numbers.amplitude),))
 
     def _form(self, weight: float, extra: float, offset: Array | None) -> Form:
         """phi(weight b(w, w') + offset)."""
