@@ -374,9 +374,7 @@ def test_what_a_model_cannot_use_is_refused_at_the_door():
         LatentVariance(X, Y, kernel_z=3)
     with pytest.raises(ValueError, match="no latent covariate"):
         Standard(X, Y, SquaredExponential().on("w"))
-    with pytest.raises(
-        ValueError, match="n_latent must be an integer of at least 1 and at most 5, got 0"
-    ):
+    with pytest.raises(ValueError, match=r"n_latent must be .*at most 5, got 0"):
         LatentCovariate(X, Y, n_latent=0)
     with pytest.raises(ValueError, match=r"noise_sd must be .*got 0"):
         LatentCovariate(X, Y, noise_sd=0)
