@@ -1,1 +1,1 @@
-"""Numba loops: arrays in, arrays and counts out; no classes and no validation."""
+"""Numba loops: arrays and NamedTuples of arrays in and out; no methods and no validation."""
