@@ -119,3 +119,17 @@ def test_the_sampler_of_the_page_samples(monkeypatch):
     assert np.abs(gap).max() < 0.2
     rates = list(fitted.diagnostics_.acceptance.values())
     assert 0.2 < min(rates) <= max(rates) < 0.8
+
+
+def test_the_kernels_of_the_page_work(monkeypatch):
+    monkeypatch.syspath_prepend(str(SKELETONS))
+    from kernel import PeriodicMatern, Rough
+
+    names = PeriodicMatern().names(n_observed=1, n_latent=1)
+    assert names == ("signal_sd", "length_scale", "latent_length_scale", "period")
+    a, b = np.zeros((1, 1)), np.array([[0.5], [1.0]])
+    assert Rough().matrix(np.zeros(2), a, b)[0] == pytest.approx(np.exp([-0.5, -1.0]))
+    data = gplc.datasets.make_paper("U1", n=20, random_state=0)
+    kernel = PeriodicMatern(period=1.0).on("x") + Rough(sd=0.5).on("w")
+    model = gplc.LatentCovariateGP(kernel, draws=20, warmup=10, chains=1, random_state=0)
+    assert np.isfinite(model.fit(data.X, data.y).predict(data.X)).all()

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -30,7 +31,8 @@ from gplc.kernels import (
 from gplc.kernels.averages import average, average_of_both
 from gplc.kernels.cross import Cross, SeparableCross
 from gplc.kernels.separable import Curve, Form
-from gplc.kernels.shapes import Exponential, SquaredSine
+from gplc.kernels.shaped import Shaped
+from gplc.kernels.shapes import Exponential, Matern, Rational, SquaredGap, SquaredSine
 from gplc.priors import DEFAULTS
 from tests.kernels.strategies import N_OBSERVED, Cauchy, Laplace, Negative, cases
 
@@ -219,6 +221,48 @@ def test_which_kernels_separate():
         bound = Bound(kernel, X, 1)
         cross = bound.cross(theta[: len(bound.names)], X, W)
         assert isinstance(cross, SeparableCross) == separates, kernel
+
+
+@dataclass(frozen=True, repr=False)
+class General(Shaped):
+    """The base of kernels of every phi with every b."""
+
+    ard: bool = True
+    sd: float | None = None
+    number: float = 1.3
+    extra: ClassVar[str] = "number"
+
+
+class Uncompiled(Exponential):
+    code = None
+
+
+@pytest.mark.parametrize("basis", [SquaredGap(), SquaredSine()])
+@pytest.mark.parametrize("phi", [Exponential(), Matern(1), Matern(2), Rational(), Uncompiled()])
+def test_every_shape_goes_with_every_basis(phi, basis):
+    kernel = type("Kernel", (General,), {"phi": phi, "basis": basis})()
+    rng = np.random.default_rng(5)
+    X, W, theta = rng.normal(size=(6, 2)), rng.normal(size=(1, 6)), 0.4 * rng.normal(size=4)
+    bound = Bound(kernel, X, 1)
+    pieces = bound.pieces(theta, W)
+    terms = bound.in_latent(theta, pieces, W, 0).compiled(0, 6)
+    assert (terms is None) == isinstance(phi, Uncompiled)
+    if terms is not None:
+        for i in range(6):
+            row = rows_of(terms, i, W[0, i : i + 1], W[0])[0]
+            np.testing.assert_allclose(row, bound.matrix(theta, pieces)[i], rtol=1e-10)
+    weights = np.ones((6, 6))
+    by_theta, by_latent = bound.gradient(theta, pieces, W, weights)
+    step = 1e-5
+    for got, k in ((by_theta[2], 2), (by_theta[3], 3)):
+        ends = [theta + sign * step * np.eye(4)[k] for sign in (1, -1)]
+        up, down = (bound.matrix(end, bound.pieces(end, W)).sum() for end in ends)
+        assert got == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-6)
+    move = step * (np.arange(6) == 4)
+    up, down = (
+        bound.matrix(theta, bound.pieces(theta, W + sign * move)).sum() for sign in (1, -1)
+    )
+    assert by_latent[0, 4] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-6)
 
 
 FORMS = {

@@ -1,4 +1,4 @@
-"""Numba loops: arrays in, arrays and counts out; no classes and no validation.
+"""Numba loops: arrays and NamedTuples of arrays in, arrays and counts out; no validation.
 
 Two rules keep the last bit from depending on anything but the arguments. Both are about functions
 that may add in any order (`reassoc`):

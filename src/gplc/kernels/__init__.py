@@ -8,13 +8,11 @@ A kernel is a function of observed inputs x and, in GPLC, latent covariates w.
 ('signal_sd', 'length_scale', 'latent_length_scale', 'slope_sd', 'latent_slope_sd')
 """
 
-from gplc.kernels import constant, linear, periodic, stationary
+from gplc.kernels import linear, stationary
 from gplc.kernels.base import KERNELS, Kernel, Leaf, Product, Sum
 from gplc.kernels.bound import Bound
-from gplc.kernels.constant import *  # noqa: F403 (a kernel is entered in its own file only)
 from gplc.kernels.hyperparameters import Hyperparameter, LatentMoves, Touches
-from gplc.kernels.linear import *  # noqa: F403
-from gplc.kernels.periodic import *  # noqa: F403
+from gplc.kernels.linear import *  # noqa: F403 (a kernel is entered in its own file only)
 from gplc.kernels.records import from_record, to_record
 from gplc.kernels.stationary import *  # noqa: F403
 
@@ -31,7 +29,5 @@ __all__ = [
     "from_record",
     "to_record",
 ]
-__all__ += constant.__all__
 __all__ += linear.__all__
-__all__ += periodic.__all__
 __all__ += stationary.__all__

@@ -169,7 +169,7 @@ class Kernel(ABC):
 def _as_kernel(value: Any) -> Kernel:
     if isinstance(value, Kernel):
         return value
-    from gplc.kernels.constant import Constant
+    from gplc.kernels.linear import Constant
 
     number = _check.number(
         "a number in a sum or product of kernels",

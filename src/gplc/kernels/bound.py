@@ -88,7 +88,7 @@ class Bound:
     def pieces(self, theta: Array, W: Array | None = None) -> Pieces:
         """Everything, computed from nothing."""
         W = self._no_latent if W is None else W
-        inner = tuple(self._inner(k, theta) for k in range(len(self.places)))
+        inner = tuple(self.inner(theta, self.pairs))
         units = tuple(self._unit(k, theta, inner[k], W) for k in range(len(self.places)))
         return Pieces(inner, units)
 
@@ -270,15 +270,15 @@ class Bound:
         W: Array,
         columns: Sequence[int],
     ) -> Separable | None:
-        """The description from those of the leaves; `units` count where w does not."""
+        """The description from those of the leaves; `units` count for those that see no column."""
         found: list[Separable] = []
-        for (leaf, seen, where, _), of_x, unit in zip(self.places, inner, units, strict=True):
-            own: Separable | None = None
-            if not set(columns) & set(seen.latent):
-                own = Separable(leaf.scaled(theta[where], unit))
-            else:
-                held = W[list(seen.latent)] if len(W) else W
-                own = leaf.in_latent(theta[where], of_x, seen, held, columns)
+        for place, of_x, unit in zip(self.places, inner, units, strict=True):
+            leaf, seen, mine = place.leaf, place.seen, theta[place.where]
+            if not any(column in columns for column in seen.latent):
+                found.append(Separable(leaf.scaled(mine, unit)))
+                continue
+            held = place.latent(W) if len(W) else W  # nothing is, if all columns are asked for
+            own = leaf.in_latent(mine, of_x, seen, held, columns)
             if own is None:
                 return None
             found.append(own)

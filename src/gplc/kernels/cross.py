@@ -103,9 +103,10 @@ class SeparableCross(Cross):
     def times(self, nodes: Array, vector: Array) -> Array:
         """`at` times a vector, for all nodes together: matrix products."""
         of_terms = self._of_latent(lambda c, form: form.at(nodes[c][:, None], self.W[c]))
-        result = self._applied(self._with_cases.free, vector[:, None])
+        result = np.empty((self.shape[0], nodes.shape[1]))
+        result[:] = self._applied(self._with_cases.free, vector[:, None])
         for term, of_latent in zip(self._with_cases.terms, of_terms, strict=True):
-            result = result + self._applied(term.part, (of_latent * (term.scale * vector)).T)
+            result += self._applied(term.part, (of_latent * (term.scale * vector)).T)
         return result
 
     def _of_latent(self, of: Callable[[int, Form], Array]) -> list[Array]:
