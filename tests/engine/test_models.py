@@ -373,6 +373,7 @@ class TestContract:
     def test_names_are_unique_and_have_priors(self, model):
         assert len(set(model.names)) == len(model.names)
         assert len(model.names) == model.priors.means.size == model.prior_mean().theta.size
+        assert np.isfinite(model.priors.means).all()
         assert (model.priors.sds > 0.0).all()
 
     def test_every_hyperparameter_is_a_part(self, model):
