@@ -221,7 +221,7 @@ def p_values(
 def test_scheme_keeps_the_joint_distribution(name, data, note, monkeypatch):
     key, scheme, settings, options = SETTINGS[name]
     if name.endswith("blocks"):
-        monkeypatch.setattr(latent_covariate, "BLOCK_SIZE", 2)
+        monkeypatch.setattr(latent_covariate.sweep, "BLOCK_SIZE", 2)
     model = build(key, data, **options)
     updates = model.scheme(scheme, **settings)
     if name.endswith("windows"):

@@ -119,7 +119,7 @@ def gplc_log_density(w, log_rho_w, log_sigma=GPLC_THETA[3]):
 
 @pytest.mark.parametrize(("block_size", "width"), [(16, 4.0), (1, 0.5), (2, 20.0)])
 def test_gplc_latent_sweep(block_size, width, note, monkeypatch):
-    monkeypatch.setattr(latent_covariate, "BLOCK_SIZE", block_size)
+    monkeypatch.setattr(latent_covariate.sweep, "BLOCK_SIZE", block_size)
     model = LatentCovariate(GPLC_X[:, None], GPLC_Y, SquaredExponential(constant=0.7))
     # Signs of w are free under reflection: only what does not change with them has a mean.
     statistics = {
