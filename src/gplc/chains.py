@@ -138,7 +138,8 @@ def start(
     """
     rng = np.random.default_rng(seed)
     if unknowns is None:
-        unknowns = _starting_point(model, rng)
+        with threadpool_limits(limits=1, user_api="blas"):  # as in `advance`
+            unknowns = _starting_point(model, rng)
     return Position(unknowns, rng.bit_generator.state, tuple(scheme), 0)
 
 

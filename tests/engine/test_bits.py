@@ -68,21 +68,44 @@ def test_what_adds_in_any_order_has_no_second_copy():
         assert not reaches_loose(each) or each.targetoptions.get("forceinline"), each
 
 
-# Arrays of these functions that are not vectors of one length n.
+# Arrays of these functions, and of tuples they take, that are not vectors of one length n.
 SHAPES = {
-    "covariate_sweep._covariances": {
-        "rows": "3n", "values": "3", "amplitudes": "1n", "offsets": "0n", "codes": "13",
-        "numbers": "12",
+    "latent_terms.covariances": {
+        "rows": "3n", "values": "3", "amplitudes": "1n", "offsets": "0n", "scratch": "2n",
+        "forms.decays": "1", "forms.powers": "13", "forms.curves": "04", "forms.numbers": "05",
     },
     "pools.fill": {"w": "3", "starts": "3", "jitters": "3n", "candidates": "3n", "weights": "3n"},
     "pools.add_function": {
-        "values": "3n", "candidates": "3n", "nodes": "4", "coefficients": "34",
+        "values": "3n", "candidates": "3n", "drawn.nodes": "4", "drawn.coefficients": "34",
     },
     "triangular._add_four_to_two": {"weights": "24"},
     "triangular.drop_leading": {"upper": "nn", "rows": "4n"},
     "triangular.solve_lower_rows": {"upper": "nn", "right": "3n"},
 }  # fmt: skip
-WHOLE = {"count": 3, "degree": 1, "steps": 0, "code": 0}
+WHOLE = {"count": 3, "drawn.power": 1, "drawn.side": 0, "code": 0}
+
+
+def parameters(function: Dispatcher) -> dict[str, type]:
+    """Kinds of the arguments by name; for one that is a NamedTuple, of its entries."""
+    result = {}
+    for each in inspect.signature(function.py_func).parameters.values():
+        entries = getattr(each.annotation, "__annotations__", {})
+        if not hasattr(each.annotation, "_fields"):
+            entries = {}
+        result |= {f"{each.name}.{field}": kind for field, kind in entries.items()}
+        if not entries:
+            result[each.name] = each.annotation
+    return result
+
+
+def gathered(function: Dispatcher, values: dict) -> list:
+    """The arguments, with tuples put together from their entries."""
+    return [
+        each.annotation(*(values[f"{each.name}.{field}"] for field in each.annotation._fields))
+        if hasattr(each.annotation, "_fields")
+        else values[each.name]
+        for each in inspect.signature(function.py_func).parameters.values()
+    ]
 
 
 def bits(function: Dispatcher, shapes: dict, n: int, gap: int, turn: int, step: int) -> bytes:
@@ -91,30 +114,30 @@ def bits(function: Dispatcher, shapes: dict, n: int, gap: int, turn: int, step: 
     Their order in memory is that of the arguments, turned round and, with `step` -1, reversed.
     """
     rng = np.random.default_rng(n)
-    arguments = {}
-    for each in inspect.signature(function.py_func).parameters.values():
-        if each.annotation is int:
-            arguments[each.name] = WHOLE.get(each.name, n)
-        elif each.annotation is float:
-            arguments[each.name] = -0.7 if each.name == "x" else 0.7
+    values = {}
+    for name, kind in parameters(function).items():
+        if kind is int:
+            values[name] = WHOLE.get(name, n)
+        elif kind is float:
+            values[name] = -0.7 if name == "x" else 0.7
         else:
-            shape = shapes.get(each.name, "n")
+            shape = shapes.get(name, "n")
             value = 0.1 + rng.random([n if size == "n" else int(size) for size in shape])
-            if each.name == "upper":
+            if name == "upper":
                 value = np.triu(value) + n * np.eye(n)
-            whole = "int" in str(each.annotation)
-            arguments[each.name] = np.zeros(value.shape, np.int64) if whole else value
-    arrays = [key for key, value in arguments.items() if isinstance(value, np.ndarray)]
-    room = np.empty(sum(arguments[key].size + gap for key in arrays))
+            whole = "int" in str(kind)
+            values[name] = np.zeros(value.shape, np.int64) if whole else value
+    arrays = [key for key, value in values.items() if isinstance(value, np.ndarray)]
+    room = np.empty(sum(values[key].size + gap for key in arrays))
     used = 0
     for key in (arrays[turn:] + arrays[:turn])[::step]:
-        value = arguments[key]
+        value = values[key]
         place = room[used : used + value.size].view(value.dtype).reshape(value.shape)
         place[...] = value
-        arguments[key] = place
+        values[key] = place
         used += value.size + gap
-    result = function(*arguments.values())
-    left = [arguments[key].tobytes() for key in arrays]
+    result = function(*gathered(function, values))
+    left = [values[key].tobytes() for key in arrays]
     return b"".join([repr(result).encode(), *left])
 
 

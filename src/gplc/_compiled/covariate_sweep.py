@@ -231,7 +231,7 @@ def _memory(n: int, most: int, n_terms: int, n_offsets: int) -> Memory:
     )
 
 
-@njit(cache=True)
+@njit(cache=True, forceinline=True)
 def _taken_out(sweep: Sweep, start: int, count: int, memory: Memory) -> Block:
     """The next cases, dropped from the front of the factor; nothing is solved for yet."""
     n, terms = sweep.w.size, sweep.terms
