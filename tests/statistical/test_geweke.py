@@ -212,11 +212,7 @@ def p_values(
 def test_scheme_keeps_the_joint_distribution(name, data, note, monkeypatch):
     key, scheme, settings, options = SETTINGS[name]
     if name.endswith("blocks"):
-<<<<<<< HEAD
         monkeypatch.setattr(sweep, "BLOCK_SIZE", 2)
-=======
-        monkeypatch.setattr(latent_covariate.sweep, "BLOCK_SIZE", 2)
->>>>>>> 433f340fb5e0b99e29a026092373fd389adbb8a5
     model = build(key, data, **options)
     updates = model.scheme(scheme, **settings)
     if name.endswith("windows"):
