@@ -72,6 +72,8 @@ class SquaredExponential(Shaped):
 
     def unit(self, theta: Array, inner: Array, pairs: Pairs, W: Array, W_other: Array) -> Array:
         """Correlation."""
+        if len(W) == 0:
+            return inner
         if W is not W_other or inner is self._nothing:
             return super().unit(theta, inner, pairs, W, W_other)
         for w, weight in zip(W, self._numbers(theta, len(W)).latent, strict=True):

@@ -269,7 +269,9 @@ class Model(ABC):
 
     def _assembled(self, theta: Array, latent: Array, solved: tuple[Dense, ...]) -> State:
         """A state from its solved processes, with the log density that follows."""
-        density = sum(each.log_density for each in solved)
+        density = 0.0
+        for each in solved:
+            density += each.log_density
         if not impossible(density):
             density += self.log_latent_prior(latent)
             density += self.priors.log_density(theta)

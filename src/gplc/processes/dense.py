@@ -72,41 +72,38 @@ class Dense(NamedTuple):
         Without y it is all zeros, until `with_whitened` or `with_data` says more.
         """
         noise = process.noise if noise is None else noise
-        data = np.zeros(process.bound.n) if y is None else y
-        unsolved = cls(process, theta, data, W, noise, process.pieces(theta, W), None)
-        return unsolved._factorised(whitened=y is None)
+        pieces, data = process.pieces(theta, W), np.zeros(process.bound.n) if y is None else y
+        factor = _factor(process, theta, data, noise, pieces, whitened=y is None)
+        return cls(process, theta, data, W, noise, pieces, factor)
 
-    def _factorised(self, whitened: bool = False) -> "Dense":
-        process = self.process
-        matrix = process.covariance(self.theta, pieces=self.pieces, noise=self.noise)
-        process.ledger[f"chol({process.name})"] += 1
-        factor = factorise(matrix, self.y, whitened)
-        if factor is None:
-            process.ledger[f"{process.name} not positive definite"] += 1
-        return self._replace(factor=factor)
-
-    # The same with something changed.
+    # The same with something changed. Constructors in full where chains spend their time: for
+    # few cases `_replace` costs as much as a tenth of a factorisation.
 
     def with_hyperparameter(self, index: int, theta: Array) -> "Dense":
         """After theta[index] has changed; what does not depend on it is used again."""
-        process = self.process
-        if not process.concerns(index):
-            return self._replace(theta=theta)
-        pieces = process.changed(index, theta, self.pieces, self.W)
-        return self._replace(theta=theta, pieces=pieces)._factorised()
+        process, _, y, W, noise, pieces, factor = self
+        if process.concerns(index):
+            pieces = process.changed(index, theta, pieces, W)
+            factor = _factor(process, theta, y, noise, pieces)
+        return Dense(process, theta, y, W, noise, pieces, factor)
 
     def with_latent(self, W: Array, theta: Array | None = None) -> "Dense":
         """After the latent inputs have changed, and perhaps what the noise learns."""
-        return self.moved(W, theta)._factorised()
+        process, before, y, _, noise, pieces, _ = self
+        theta = before if theta is None else theta
+        pieces = process.moved(theta, pieces, W)
+        factor = _factor(process, theta, y, noise, pieces)
+        return Dense(process, theta, y, W, noise, pieces, factor)
 
-    def moved(self, W: Array, theta: Array | None = None) -> "Dense":
-        """The same, for a caller who knows the new factor and will set it."""
-        theta = self.theta if theta is None else theta
-        return self._replace(theta=theta, W=W, pieces=self.process.moved(theta, self.pieces, W))
+    def moved(self, W: Array) -> "Dense":
+        """With other latent inputs, for a caller who knows the new factor and will set it."""
+        return self._replace(W=W, pieces=self.process.moved(self.theta, self.pieces, W))
 
     def with_noise(self, noise: Noise) -> "Dense":
         """With another noise."""
-        return self._replace(noise=noise)._factorised()
+        process, theta, y, W, _, pieces, _ = self
+        factor = _factor(process, theta, y, noise, pieces)
+        return Dense(process, theta, y, W, noise, pieces, factor)
 
     def mended(self) -> "Dense":
         """The same if it has a factor; if not, with as little more noise as it takes to have one.
@@ -188,6 +185,23 @@ class Dense(NamedTuple):
         function = draw_gaussian(rng, K)
         missed = self.y - function - np.sqrt(variance) * rng.standard_normal(self.y.size)
         return function + K @ solve_both(usable(self.factor), missed)
+
+
+def _factor(
+    process: Process,
+    theta: Array,
+    y: Array,
+    noise: Noise,
+    pieces: Pieces,
+    whitened: bool = False,
+) -> Factor | None:
+    """The factor of C for the data y (or L^-1 y), entered in the ledger."""
+    matrix = process.covariance(theta, pieces=pieces, noise=noise)
+    process.ledger[f"chol({process.name})"] += 1
+    factor = factorise(matrix, y, whitened)
+    if factor is None:
+        process.ledger[f"{process.name} not positive definite"] += 1
+    return factor
 
 
 def likelihood_weights(factor: Factor) -> Array:

@@ -121,10 +121,11 @@ class Process:
             return pieces
         own = index - self.place.start
         touches = self.bound.touches(own)
+        if touches is Touches.SCALE:
+            return pieces
         # Latent inputs alone cost little: what is counted is a matrix made anew from all inputs.
-        self.ledger[self.name] += touches is Touches.INPUTS or (
-            touches is not Touches.SCALE and self.bound.n_latent == 0
-        )
+        if touches is Touches.INPUTS or self.bound.n_latent == 0:
+            self.ledger[self.name] += 1
         return self.bound.changed(own, theta[self.place], pieces, W)
 
     def moved(self, theta: Array, pieces: Pieces, W: Array) -> Pieces:
@@ -146,7 +147,8 @@ class Process:
 
     def concerns(self, index: int) -> bool:
         """Whether C depends on theta[index]."""
-        return any(place.start <= index < place.stop for place in (self.place, self.noise_place))
+        of_kernel, of_noise = self.place, self.noise_place
+        return of_kernel.start <= index < of_kernel.stop or of_noise.start <= index < of_noise.stop
 
 
 class Solved(Protocol):
