@@ -62,7 +62,7 @@ class SquaredExponential(Shaped):
         X, others, kept = pairs
         if X.shape[1] == 0 or others is None:
             return self._nothing
-        weights = self._numbers(theta, n_latent).observed
+        weights = np.exp(self.sign * theta[self._n_scales : theta.size - n_latent])
         if kept is not None:
             return covariance.correlation(kept, weights)
         roots = np.sqrt(weights)
@@ -76,7 +76,7 @@ class SquaredExponential(Shaped):
             return inner
         if W is not W_other or inner is self._nothing:
             return super().unit(theta, inner, pairs, W, W_other)
-        for w, weight in zip(W, self._numbers(theta, len(W)).latent, strict=True):
+        for w, weight in zip(W, np.exp(self.sign * theta[-len(W) :]), strict=True):
             inner = covariance.times_latent_correlation(inner, w, weight)
         return inner
 

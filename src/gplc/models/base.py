@@ -279,8 +279,8 @@ class Model(ABC):
 
     def _with_hyperparameter(self, state: State, index: int, theta: Array) -> State:
         """The state after theta[index] has changed, reusing all that does not depend on it."""
-        solved = tuple(each.with_hyperparameter(index, theta) for each in state.solved)
-        return self._assembled(theta, state.latent, solved)
+        solved = [each.with_hyperparameter(index, theta) for each in state.solved]
+        return self._assembled(theta, state.latent, tuple(solved))
 
     def gradient_at(self, state: State) -> Unknowns:
         """Gradient of the log density by theta and the latent values, where it is not zero."""
