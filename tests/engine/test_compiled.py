@@ -317,9 +317,10 @@ def test_cheap_ratio_is_the_difference_of_full_densities(n, scale, note):
             z = unknowns.latent.copy()
             z[i] = value
             full = model.log_density(Unknowns(unknowns.theta, z)) - here
-            ratio = variance_sweep._log_ratio(
-                value, i, unknowns.latent, model.link.code, *arrays, counts
+            running_here = variance_sweep.Running(
+                unknowns.latent, model.link.code, *arrays, counts
             )
+            ratio = variance_sweep.log_ratio(value, i, running_here)
             worst = max(worst, abs(ratio - full) / max(1.0, abs(full)))
     note("error", worst)
     assert worst < 1e-9
@@ -335,13 +336,12 @@ def test_running_inverse_after_a_sweep_is_a_fresh_one(n, scale, sweep, note):
     q, a, p, g = running(model, unknowns)
     z, counts = unknowns.latent.copy(), np.zeros(variance_sweep.N_COUNTS, dtype=np.int64)
     rng, accepted = np.random.default_rng(1), np.zeros(n)
+    arrays = variance_sweep.Running(z, model.link.code, q, a, p, g, counts)
     for _ in range(5):
         if sweep == "metropolis":
-            variance_sweep.metropolis_sweep(
-                rng, z, model.link.code, q, a, p, g, np.full(n, 0.05), accepted, counts
-            )
+            variance_sweep.metropolis_sweep(rng, arrays, np.full(n, 0.05), accepted)
         else:
-            variance_sweep.slice_sweep(rng, z, model.link.code, q, a, p, g, 1.0, 100, 200, counts)
+            variance_sweep.slice_sweep(rng, arrays, 1.0, 100, 200)
     assert (z != unknowns.latent).any()
     c = cho_factor(model.covariance(Unknowns(unknowns.theta, z)))
     fresh = cho_solve(c, np.eye(n))

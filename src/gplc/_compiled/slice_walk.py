@@ -89,6 +89,32 @@ def _find(points: Array, known: int, point: float) -> int:
 
 
 @njit(cache=True)
+def _stepped_out(
+    points: Array,
+    density: Array,
+    known: int,
+    end: float,
+    stride: float,
+    steps: int,
+    level: float,
+) -> tuple[float, int, bool]:
+    """An end of the interval, stepped out as far as the known densities lead.
+
+    Where it is, the densities looked at, and whether that of the last point is known.
+    """
+    used = 0
+    while True:
+        at = _find(points, known, end)
+        if at < 0:
+            return end, used, False
+        used += 1
+        if not density[at] > level or steps == 0:
+            return end, used, True
+        end += stride
+        steps -= 1
+
+
+@njit(cache=True)
 def _follow(
     rng: np.random.Generator,
     points: Array,
@@ -111,29 +137,19 @@ def _follow(
         level = density[0] - exponential
         if level == -math.inf:
             return 0, 0, 1  # nothing can be said from an impossible state: leave it
-    used = 1
-    while True:
-        at = _find(points, known, left)
-        if at < 0:
-            points[known + wanted] = left
-            wanted += 1
-            break
-        used += 1
-        if not density[at] > level or steps_left == 0:
-            break
-        left -= limits.width
-        steps_left -= 1
-    while True:
-        at = _find(points, known, right)
-        if at < 0:
-            points[known + wanted] = right
-            wanted += 1
-            break
-        used += 1
-        if not density[at] > level or steps_right == 0:
-            break
-        right += limits.width
-        steps_right -= 1
+    left, used_left, known_left = _stepped_out(
+        points, density, known, left, -limits.width, steps_left, level
+    )
+    if not known_left:
+        points[known + wanted] = left
+        wanted += 1
+    right, used_right, known_right = _stepped_out(
+        points, density, known, right, limits.width, steps_right, level
+    )
+    if not known_right:
+        points[known + wanted] = right
+        wanted += 1
+    used = 1 + used_left + used_right
     # Beyond the first point that is not known, go on as if all were rejected.
     most = wanted + PROPOSALS
     for k in range(uniforms.size):

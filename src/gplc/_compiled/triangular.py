@@ -68,11 +68,9 @@ def drop_leading(upper: Array, whitened: Array, count: int, rows: Array) -> None
     """
     size = upper.shape[0] - count
     padded = rows.shape[0]
-    for k in range(padded):
-        if k < count:
-            rows[k][:size] = upper[k][count:]
-        else:
-            rows[k][:size] = 0.0  # stays zero
+    rows[count:, :size] = 0.0  # what is there to make a multiple of four stays zero
+    for k in range(count):
+        rows[k][:size] = upper[k][count:]
     lost = np.zeros(padded)
     lost[:count] = whitened[:count]
     # H = I - scale v v' with v = (head, reflector) sends (pivot, rows) to (-norm, 0); the sign

@@ -9,6 +9,7 @@ and moving z_i by h changes z' P z (P = C_z^-1, g = P z) by 2 h g_i + h^2 P_ii.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,19 +32,22 @@ def noise_variance(value: float, link: int) -> float:
     return value * value
 
 
+class Running(NamedTuple):
+    """What a sweep keeps up to date: all arrays change as values of z move."""
+
+    z: Array
+    link: int
+    inverse: Array  # Q
+    alpha: Array  # a = Q y
+    precision: Array  # P, which stays
+    pull: Array  # g = P z
+    counts: NDArray[np.int64]
+
+
 @njit(cache=True)
-def _log_ratio(
-    value: float,
-    i: int,
-    z: Array,
-    link: int,
-    inverse: Array,
-    alpha: Array,
-    precision: Array,
-    pull: Array,
-    counts: NDArray[np.int64],
-) -> float:
+def log_ratio(value: float, i: int, running: Running) -> float:
     """Log density with z_i = value, less that at the present z_i."""
+    z, link, inverse, alpha, precision, pull, counts = running
     counts[EVALUATIONS] += 1
     change = noise_variance(value, link) - noise_variance(z[i], link)
     growth = 1.0 + change * inverse[i, i]
@@ -61,18 +65,9 @@ def _log_ratio(
 
 
 @njit(cache=True)
-def _move(
-    value: float,
-    i: int,
-    z: Array,
-    link: int,
-    inverse: Array,
-    alpha: Array,
-    precision: Array,
-    pull: Array,
-    column: Array,
-) -> None:
+def _move(value: float, i: int, running: Running, column: Array) -> None:
     """Set z_i = value and bring Q, a and g up to date (Sherman and Morrison)."""
+    z, link, inverse, alpha, precision, pull, _ = running
     change = noise_variance(value, link) - noise_variance(z[i], link)
     factor = change / (1.0 + change * inverse[i, i])
     step = value - z[i]
@@ -90,48 +85,24 @@ def _move(
 
 @njit(cache=True)
 def metropolis_sweep(
-    rng: np.random.Generator,
-    z: Array,
-    link: int,
-    inverse: Array,
-    alpha: Array,
-    precision: Array,
-    pull: Array,
-    steps: Array,
-    accepted: Array,
-    counts: NDArray[np.int64],
+    rng: np.random.Generator, running: Running, steps: Array, accepted: Array
 ) -> None:
-    """Random-walk Metropolis of every z_i in turn, in place.
-
-    z, Q = C_y^-1 (`inverse`), a = Q y (`alpha`) and g = C_z^-1 z (`pull`) are updated; `accepted`
-    tells which moved.
-    """
-    column = np.empty(z.size)
+    """Random-walk Metropolis of every z_i in turn, in place; `accepted` tells which moved."""
+    z, column = running.z, np.empty(running.z.size)
     for i in range(z.size):
         value = z[i] + steps[i] * rng.standard_normal()
         threshold = -rng.standard_exponential()
-        ratio = _log_ratio(value, i, z, link, inverse, alpha, precision, pull, counts)
-        accepted[i] = ratio > threshold
+        accepted[i] = log_ratio(value, i, running) > threshold
         if accepted[i]:
-            _move(value, i, z, link, inverse, alpha, precision, pull, column)
+            _move(value, i, running, column)
 
 
 @njit(cache=True)
 def slice_sweep(
-    rng: np.random.Generator,
-    z: Array,
-    link: int,
-    inverse: Array,
-    alpha: Array,
-    precision: Array,
-    pull: Array,
-    width: float,
-    max_steps: int,
-    max_shrinks: int,
-    counts: NDArray[np.int64],
+    rng: np.random.Generator, running: Running, width: float, max_steps: int, max_shrinks: int
 ) -> None:
-    """Step-out slice sampling of every z_i in turn, in place; arrays as in `metropolis_sweep`."""
-    column = np.empty(z.size)
+    """Step-out slice sampling of every z_i in turn, in place."""
+    z, counts, column = running.z, running.counts, np.empty(running.z.size)
     for i in range(z.size):
         here = z[i]
         level = -rng.standard_exponential()  # relative to the present density
@@ -139,25 +110,19 @@ def slice_sweep(
         right = left + width
         steps_left = int(max_steps * rng.random())
         steps_right = max_steps - 1 - steps_left
-        while (
-            steps_left > 0
-            and _log_ratio(left, i, z, link, inverse, alpha, precision, pull, counts) > level
-        ):
+        while steps_left > 0 and log_ratio(left, i, running) > level:
             left -= width
             steps_left -= 1
             counts[OUT] += 1
-        while (
-            steps_right > 0
-            and _log_ratio(right, i, z, link, inverse, alpha, precision, pull, counts) > level
-        ):
+        while steps_right > 0 and log_ratio(right, i, running) > level:
             right += width
             steps_right -= 1
             counts[OUT] += 1
         found = False
         for _ in range(max_shrinks):
             value = left + rng.random() * (right - left)
-            if _log_ratio(value, i, z, link, inverse, alpha, precision, pull, counts) > level:
-                _move(value, i, z, link, inverse, alpha, precision, pull, column)
+            if log_ratio(value, i, running) > level:
+                _move(value, i, running, column)
                 found = True
                 break
             counts[IN] += 1

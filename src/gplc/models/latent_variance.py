@@ -341,17 +341,16 @@ class VarianceSweep:
         counts = np.zeros(variance_sweep.N_COUNTS, dtype=np.int64)
         z = state.latent.copy()
         alpha, pull = of_y.pulls(), of_z.pulls()
-        sweep(
-            rng,
+        running = variance_sweep.Running(
             z,
-            model.link.code,
+            model.link.code or 0,
             inverse(of_y.factor),
             alpha,
             inverse(of_z.factor),
             pull,
-            *settings,
             counts,
         )
+        sweep(rng, running, *settings)
         model.ledger["sweep of C_y^-1"] += 1
         # The running inverse ends here; a fresh factor shows how far it had drifted.
         fresh = of_y.with_noise(model.noise(z))
