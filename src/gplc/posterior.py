@@ -16,9 +16,9 @@ from gplc.models.base import Conditioned, Model, Unknowns
 # numbers (200 MB); otherwise they are made again for every block of rows.
 KEPT_NUMBERS = 25_000_000
 
-# Covariances between new rows and cases are computed this many at a time: half a megabyte, which
+# Covariances between new rows and cases are computed this many at a time: a megabyte, which
 # stays in the processor's cache from the exponentials to the last sum.
-CACHED_NUMBERS = 65_536
+CACHED_NUMBERS = 131_072
 
 Ask = Callable[[Conditioned, Array, Array], tuple[Array, ...]]
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
 
 
-# Places in w between which a smooth function is interpolated: so many per length scale, so many
+# Points in w between which a smooth function is interpolated: so many per length scale, so many
 # at least, and no update at all if that would be more than so many.
-PER_SCALE, FEWEST_PLACES, MOST_PLACES = 6.0, 24, 600
+PER_SCALE, FEWEST_POINTS, MOST_POINTS = 6.0, 24, 600
 
 
 class Drawable:
@@ -44,8 +44,8 @@ class Drawable:
     def __init__(self, amplitude: Array, form: Form) -> None:
         self.amplitude, self.form = amplitude, form
         self._root = thin_root(amplitude)
-        places = max(FEWEST_PLACES, math.ceil(places_wanted(form))) if form.decay > 0.0 else 1
-        grid = np.linspace(-pools.END, pools.END, places) if places > 1 else np.zeros(1)
+        points = max(FEWEST_POINTS, math.ceil(points_wanted(form))) if form.decay > 0.0 else 1
+        grid = np.linspace(-pools.END, pools.END, points) if points > 1 else np.zeros(1)
         root, rows = pivoted_root(self._kernel(grid, grid))
         self.nodes, self._lower = grid[rows], np.asfortranarray(root[rows])
 
@@ -78,8 +78,8 @@ class Drawable:
         return self.amplitude @ (pulls[:, None] * weights.T)
 
 
-def places_wanted(form: Form) -> float:
-    """Places in w between which functions of such a form can be interpolated."""
+def points_wanted(form: Form) -> float:
+    """Points in w between which functions of such a form can be interpolated."""
     return PER_SCALE * (2.0 * pools.END * math.sqrt(form.decay))
 
 
@@ -96,7 +96,7 @@ class LatentFunction:
         if described is None:
             return
         terms = [(term.amplitude, term.forms[column]) for term in described.terms]
-        if all(form.is_smooth and places_wanted(form) <= MOST_PLACES for _, form in terms):
+        if all(form.is_smooth and points_wanted(form) <= MOST_POINTS for _, form in terms):
             self._terms = [Drawable(whole(amplitude, model.n), form) for amplitude, form in terms]
             self._free = whole(described.free, model.n)
             self._free_root = thin_root(self._free)
