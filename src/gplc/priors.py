@@ -125,7 +125,7 @@ class LogPriors:
 
     def allows(self, theta: Array) -> bool:
         """Whether theta is where the prior has any mass worth the name, and can be computed."""
-        return bool((theta >= self.lowest).all() and (theta <= self.highest).all())
+        return bool(((theta >= self.lowest) & (theta <= self.highest)).all())
 
     def log_density(self, theta: Array) -> float:
         """Log p(theta)."""
