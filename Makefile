@@ -42,6 +42,10 @@ test: lint docs ## lint, build the documentation, then every test (two processes
 test-heavy: $(STAMP) ## the statistical checks at full length (about half an hour)
 	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical
 
+.PHONY: mutants
+mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (half an hour)
+	$(BIN)/python tests/mutants/run.py
+
 .PHONY: bench
 bench: $(STAMP) ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/sweep.py
