@@ -8,6 +8,24 @@ from numpy.typing import ArrayLike
 
 from gplc._types import Array
 
+# Characters of a value that an error shows.
+SHOWN = 200
+
+
+def shown(value: object) -> str:
+    """`value` as an error shows it: in one line, and not too long.
+
+    Examples
+    --------
+    >>> shown([1, 2])
+    '[1, 2]'
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except (ValueError, RecursionError):  # more digits, or nested deeper, than Python writes down
+        text = f"a huge {type(value).__name__}"
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
 
 def finite_array(name: str, value: ArrayLike, ndim: int) -> Array:
     """`value` as a C-ordered float64 array of `ndim` dimensions with finite entries."""
@@ -50,7 +68,9 @@ def number(
     if not (math.isfinite(real) and above < real and at_least <= real <= at_most):
         low = f"above {above}" if above > -math.inf else f"at least {at_least}"
         high = f" and at most {at_most}" if at_most < math.inf else ""
-        raise ValueError(f"{name} must be a finite number {low}{high}, got {value!r}; {advice}")
+        raise ValueError(
+            f"{name} must be a finite number {low}{high}, got {shown(value)}; {advice}"
+        )
     return real
 
 
@@ -62,7 +82,7 @@ def integer(
     if not (is_integer and at_least <= value <= at_most):  # type: ignore[operator]
         high = f" and at most {at_most}" if at_most < math.inf else ""
         raise ValueError(
-            f"{name} must be an integer of at least {at_least}{high}, got {value!r}; {advice}"
+            f"{name} must be an integer of at least {at_least}{high}, got {shown(value)}; {advice}"
         )
     return int(value)  # type: ignore[call-overload]
 
@@ -70,6 +90,6 @@ def integer(
 def one_of(name: str, value: object, choices: object) -> str:
     """`value`, one of the names in `choices`."""
     known = list(choices)  # type: ignore[call-overload]
-    if value not in known:
-        raise ValueError(f"{name} must be one of {known}, got {value!r}; choose from these")
+    if not isinstance(value, str) or value not in known:
+        raise ValueError(f"{name} must be one of {known}, got {shown(value)}; choose from these")
     return str(value)

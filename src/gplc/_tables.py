@@ -148,11 +148,11 @@ def _csv_chunks(path: str, delimiter: str | None, rows: int) -> Iterator[pd.Data
             )
         separator = delimiter or max(DELIMITERS, key=header_line.count)
         reader = csv.reader(chain([header_line], lines), delimiter=separator)
-        names = [name.strip() for name in next(reader)]
-        _check_header(names, path)
         cells: list[list[str]] = []
         places: list[int] = []
         try:
+            names = [name.strip() for name in next(reader)]
+            _check_header(names, path)
             for row in reader:
                 if not any(cell.strip() for cell in row):
                     continue

@@ -147,6 +147,7 @@ def _starting_point(model: Model, rng: np.random.Generator) -> Unknowns:
     priors = model.priors
     for _ in range(START_TRIES):
         theta = priors.means + priors.sds * rng.uniform(-1.0, 1.0, priors.means.size)
+        theta = np.clip(theta, priors.lowest, priors.highest)
         unknowns = Unknowns(theta, model.starting_latent(rng, theta))
         if model.log_density(unknowns) > -np.inf:
             break

@@ -8,6 +8,7 @@ weight 1/M unless the source of the components says otherwise. `Predictive` asks
 
 import math
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -21,6 +22,9 @@ from gplc.components import ArrayComponents, Blocks, ComponentSource, real_array
 RandomState: TypeAlias = (
     "int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None"
 )
+
+MOST_SAMPLES = 1_000_000_000
+"""Most draws in one array: 8 GB."""
 
 
 class Moments(NamedTuple):
@@ -552,9 +556,12 @@ class Predictive:
         (1, 1000)
         """
         if isinstance(n_samples, bool) or not isinstance(n_samples, int | np.integer):
-            raise TypeError(f"n_samples must be an integer, got {n_samples!r}")
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {n_samples}")
+            raise TypeError(f"n_samples must be an integer, got {_check.shown(n_samples)}")
+        if not 1 <= n_samples * max(1, len(self)) <= MOST_SAMPLES:
+            raise ValueError(
+                f"n_samples must be at least 1, and no more than {MOST_SAMPLES} in all rows, got "
+                f"{_check.shown(n_samples)} for {len(self)} rows; ask for some rows at a time"
+            )
         if isinstance(random_state, np.random.RandomState):
             random_state = random_state.randint(2**31 - 1)
         rng = np.random.default_rng(random_state)
@@ -589,6 +596,8 @@ def interval_probabilities(coverage: float) -> Array:
     >>> interval_probabilities(0.5)
     array([0.25, 0.75])
     """
-    if not 0 < coverage < 1:
-        raise ValueError(f"coverage must be between 0 and 1, got {coverage}; for 90% pass 0.9")
+    if not (isinstance(coverage, Real) and 0 < coverage < 1):
+        raise ValueError(
+            f"coverage must be between 0 and 1, got {_check.shown(coverage)}; for 90% pass 0.9"
+        )
     return np.array([0.5 * (1.0 - coverage), 0.5 * (1.0 + coverage)])

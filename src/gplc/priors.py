@@ -98,15 +98,24 @@ class LogPriors:
         for key, value in overrides.items():
             if key not in known:
                 raise ValueError(
-                    f"priors has no hyperparameter {key!r}; this model has {sorted(known)}"
+                    f"priors has no hyperparameter {_check.shown(key)}; this model has "
+                    f"{sorted(known)}"
                 )
-            if isinstance(value, str) or np.shape(value) != (2,):
+            if isinstance(value, str) or not hasattr(value, "__len__") or len(value) != 2:
                 raise ValueError(
-                    f"priors[{key!r}] must be (mean, sd) of the logarithm, got {value!r}; "
-                    "give two numbers"
+                    f"priors[{key!r}] must be (mean, sd) of the logarithm, got "
+                    f"{_check.shown(value)}; give two numbers"
                 )
-            _check.number(f"priors[{key!r}] mean", value[0], advice="give a finite number")
-            _check.number(f"priors[{key!r}] sd", value[1], above=0.0, advice="try 1.0")
+            _check.number(
+                f"priors[{key!r}] mean",
+                value[0],
+                at_least=-LOG_LIMIT,
+                at_most=LOG_LIMIT,
+                advice="it is that of a logarithm",
+            )
+            _check.number(
+                f"priors[{key!r}] sd", value[1], above=0.0, at_most=LOG_LIMIT, advice="try 1.0"
+            )
         chosen = []
         for name in names:
             keys = (name, name.split("[")[0], kind(name))

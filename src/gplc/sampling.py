@@ -44,18 +44,17 @@ class Plan(NamedTuple):
         """A plan from a user's settings, each checked."""
         plan = cls(scheme_of(model, sampler), **settings)
         advice = 'give a number, or "auto" to sample until converged'
-        if plan.draws != "auto":
+        if not (isinstance(plan.draws, str) and plan.draws == "auto"):
             _check.integer("draws", plan.draws, at_least=1, advice=advice)
         _check.integer("warmup", plan.warmup, at_least=0, advice="500 is a good start")
         _check.integer("chains", plan.chains, at_least=1, advice="4 lets convergence be judged")
         _check.integer("max_draws", plan.max_draws, at_least=1, advice="20000 is a good bound")
-        if not plan.max_seconds > 0:
+        if not (isinstance(plan.max_seconds, float) and plan.max_seconds == math.inf):
+            _check.number("max_seconds", plan.max_seconds, above=0, advice="None means no bound")
+        if not (isinstance(plan.progress, bool) or plan.progress == "auto"):
             raise ValueError(
-                f"max_seconds must be positive, got {plan.max_seconds!r}; None means no bound"
-            )
-        if plan.progress not in (True, False, "auto"):
-            raise ValueError(
-                f"progress must be True, False or 'auto', got {plan.progress!r}; choose one"
+                "progress must be True, False or 'auto', got "
+                f"{_check.shown(plan.progress)}; choose one"
             )
         return plan
 

@@ -113,7 +113,10 @@ def test_a_damaged_fit_is_refused(run, one_line, fitted, tmp_path, command):
         (["fit", "DATA", "-y", "y", "-x", "x,y"], "--features must not hold the target 'y'"),
         (["fit", "DATA", "-y", "y", "--max-rows", "10"], "has more than 10 rows"),
         (["fit", "DATA", "-y", "y", "--delimiter", "::"], "--delimiter must be one character"),
-        (["fit", "DATA", "-y", "y", "--max-seconds", "0"], "max_seconds must be positive"),
+        (
+            ["fit", "DATA", "-y", "y", "--max-seconds", "0"],
+            "max_seconds must be a finite",
+        ),
         (["compare", "DATA", "-y", "y", "--folds", "100"], "folds must be at most the 18 rows"),
         (["predict", "FIT", "DATA", "--interval", "90"], "--interval must be probabilities"),
         (["predict", "FIT", "DATA", "--quantiles", "a,b"], "--quantiles must be probabilities"),

@@ -157,15 +157,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            inputs, response = validate_data(
-                self,
-                X,
-                y,
-                dtype=np.float64,
-                order="C",  # the same table gives the same draws, whatever holds it
-                y_numeric=True,
-                ensure_min_samples=2,
-            )
+            inputs, response = self._validated(X, y, y_numeric=True, ensure_min_samples=2)
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
@@ -209,14 +201,15 @@ class BaseGP(RegressorMixin, BaseEstimator):
             kernel = getattr(self, name, None)
             if not (kernel is None or isinstance(kernel, Kernel)):
                 raise ValueError(
-                    f"{name} must be a Kernel or None, got {kernel!r}; "
+                    f"{name} must be a Kernel or None, got {_check.shown(kernel)}; "
                     "try SquaredExponential(ard=False)"
                 )
         if not callable(self.mean):
             with_mean(Constant(1.0), self.mean)
         if not (self.priors is None or isinstance(self.priors, Mapping)):
             raise ValueError(
-                f"priors must be a mapping of names to (mean, sd), got {self.priors!r}; "
+                f"priors must be a mapping of names to (mean, sd), got "
+                f"{_check.shown(self.priors)}; "
                 'try {"noise_sd": (-1.0, 1.0)}'
             )
         if isinstance(self.sampler, str):
@@ -227,11 +220,13 @@ class BaseGP(RegressorMixin, BaseEstimator):
             and all(isinstance(update, Update) for update in self.sampler)
         ):
             raise ValueError(
-                f"sampler must be the name of a scheme or a list of Update, got {self.sampler!r}; "
-                f"choose from {list(self.model_class.schemes)}"
+                f"sampler must be the name of a scheme or a list of Update, got "
+                f"{_check.shown(self.sampler)}; choose from {list(self.model_class.schemes)}"
             )
         if not isinstance(self.standardize, bool | np.bool_):
-            raise ValueError(f"standardize must be True or False, got {self.standardize!r}")
+            raise ValueError(
+                f"standardize must be True or False, got {_check.shown(self.standardize)}"
+            )
         _check.integer(
             "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
         )
@@ -360,10 +355,20 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self.diagnostics_ = Diagnostics.from_record(records["diagnostics"])
         return self
 
+    def _validated(self, *data: Any, **wanted: Any) -> Any:
+        """Data that scikit-learn finds in order, as float64."""
+        try:
+            # In C order the same table gives the same draws, whatever holds it.
+            return validate_data(self, *data, dtype=np.float64, order="C", **wanted)
+        except OverflowError as error:
+            raise ValueError(
+                f"X and y must hold numbers below 1.8e308 ({error}); scale them down"
+            ) from error
+
     def _new_inputs(self, X: ArrayLike) -> tuple[Array, Array | float]:
         """Rows of X in standard units, and the known part of their mean."""
         check_is_fitted(self, "posterior_")
-        inputs: Array = validate_data(self, X, dtype=np.float64, order="C", reset=False)
+        inputs: Array = self._validated(X, reset=False)
         return self.x_scaling_.apply(inputs), self._known_mean(inputs)
 
     def _on_scale_of_y(self, source: ComponentSource, known: Array | float) -> Predictive:

@@ -51,7 +51,7 @@ class Shaped(Leaf):
 
     def __post_init__(self) -> None:
         if not isinstance(self.ard, bool | np.bool_):
-            raise ValueError(f"ard must be True or False, got {self.ard!r}")
+            raise ValueError(f"ard must be True or False, got {_check.shown(self.ard)}")
         learned = "None means that it is learned"
         if self.sd is not None:
             _check.number("sd", self.sd, at_least=0.0, advice=learned)
