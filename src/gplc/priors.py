@@ -111,7 +111,7 @@ class LogPriors:
                 value[0],
                 at_least=-LOG_LIMIT,
                 at_most=LOG_LIMIT,
-                advice="it is that of a logarithm",
+                advice="give that of the logarithm",
             )
             _check.number(
                 f"priors[{key!r}] sd", value[1], above=0.0, at_most=LOG_LIMIT, advice="try 1.0"
