@@ -40,7 +40,7 @@ test: lint docs ## lint, build the documentation, then every test (two processes
 
 .PHONY: test-heavy
 test-heavy: $(STAMP) ## the statistical checks at full length (about half an hour)
-	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical
+	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical tests/fuzz
 
 .PHONY: mutants
 mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (half an hour)

@@ -10,6 +10,8 @@ from gplc._types import Array
 
 # Characters of a value that an error shows.
 SHOWN = 200
+# Of SDs, whose squares are added and multiplied; no standardized data need more.
+LARGEST_SD = 1e20
 
 
 def shown(value: object) -> str:

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 import gplc
 from gplc import metrics
+from gplc.draws import NODE_RULES
 from gplc.estimators import ESTIMATORS
 from gplc.kernels import KERNELS, Kernel, from_record, to_record
 from gplc.means import ConstantMean, LinearMean
 from gplc.priors import DEFAULTS, LogPriors
 from tests.fuzz.hostile import anything, inputs, numbers, outcome
+from tests.kernels.strategies import kernels
 
 X = np.linspace(-1.0, 1.0, 6)[:, None]
 Y = np.array([0.1, 0.5, 0.2, -0.3, 0.4, 0.0])
@@ -33,13 +35,29 @@ def settings_of(estimator):
     return sorted(set(estimator().get_params(deep=False)) - {"n_jobs", "checkpoint"})
 
 
+# Settings that are in order, some of them extreme: so that many fits are made.
+SOUND = {
+    "kernel": st.one_of(kernels(0, own=False), kernels(1, own=False)),
+    "mean": st.sampled_from(["zero", "constant", "linear", ConstantMean(1e-9), LinearMean(1e9)]),
+    "standardize": st.booleans(),
+    "noise_sd": st.floats(1e-300, 1e300),
+    "n_latent": st.integers(1, 3),
+    "link": st.sampled_from(["log", "abs", "learned"]),
+    "mean_z": st.floats(-1e300, 1e300),
+    "nodes": st.integers(1, 7),
+    "node_rule": st.sampled_from(NODE_RULES),
+}
+
+
 @st.composite
 def estimator_settings(draw):
-    """An estimator with one or two settings that are anything."""
+    """An estimator with sound settings, and perhaps one that is anything."""
     estimator = draw(st.sampled_from(list(ESTIMATORS.values())))
-    names = draw(st.lists(st.sampled_from(settings_of(estimator)), min_size=1, max_size=2))
+    sound = draw(st.fixed_dictionaries({}, optional=SOUND))
+    names = draw(st.lists(st.sampled_from(settings_of(estimator)), max_size=1))
     given = {n: draw(few if n in COSTLY else anything) for n in names}
-    return estimator, given
+    known = settings_of(estimator)
+    return estimator, {n: value for n, value in sound.items() if n in known} | given
 
 
 @inputs(50)
@@ -126,16 +144,27 @@ def test_numbers_in_kernels_and_means(make, value):
                 outcome(made.names, 1, n_latent=1)
 
 
-arrays = st.one_of(
-    st.lists(st.lists(numbers, min_size=2, max_size=2), min_size=1, max_size=2), anything
-)
+sizes = st.floats(-300.0, 300.0).map(lambda power: 10.0**power)
+finite = st.one_of(st.just(0.0), sizes, sizes.map(lambda size: -size))
+
+
+def tables_of(entries):
+    return st.lists(st.lists(entries, min_size=2, max_size=2), min_size=1, max_size=2)
+
+
+arrays = st.one_of(tables_of(numbers), anything)
 METHODS = ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf", "crps", "quantile", "interval"]
 SCORES = [metrics.nlpd, metrics.mse, metrics.rmse, metrics.crps, metrics.pit]
 SCORES += [metrics.coverage, metrics.interval_score]
 
 
 @inputs(50)
-@given(arrays, arrays, anything, anything)
+@given(
+    st.one_of(tables_of(finite), arrays),
+    st.one_of(tables_of(sizes), arrays),
+    st.one_of(st.none(), anything),
+    st.one_of(finite, st.floats(0.0, 1.0), anything),
+)
 def test_predictive_of_hostile_components(means, sds, weights, y):
     dist = outcome(gplc.Predictive.from_arrays, means, sds, weights)
     if dist is None:
@@ -149,12 +178,9 @@ def test_predictive_of_hostile_components(means, sds, weights, y):
         assert values is None or not np.isnan(values).any(), (score, values)
 
 
-positive = st.floats(1e-300, 1e300)
-
-
 @inputs(50)
 @given(
-    st.lists(st.tuples(st.floats(-1e300, 1e300), positive), min_size=1, max_size=4),
+    st.lists(st.tuples(finite, sizes), min_size=1, max_size=4),
     st.lists(st.floats(0.0, 1.0), min_size=2, max_size=6),
 )
 def test_quantiles_never_fall(components, q):
@@ -186,11 +212,15 @@ def fitted():
 
 
 @inputs(20)
-@given(arrays, arrays)
-def test_data_of_fits(rows, response):
+@given(
+    st.one_of(st.lists(st.tuples(finite), min_size=6, max_size=6), arrays),
+    st.one_of(st.lists(finite, min_size=6, max_size=6), arrays),
+    st.sampled_from(list(ESTIMATORS.values())),
+)
+def test_data_of_fits(rows, response, estimator):
     """Scikit-learn's own messages may have several lines."""
     for data in ((rows, Y), (X, response), (rows, response)):
-        model = outcome(lambda data=data: gplc.StandardGP(**FEW).fit(*data), one_line=False)
+        model = outcome(lambda data=data: estimator(**FEW).fit(*data), one_line=False)
         if model is not None:
             assert np.isfinite(model.predict(data[0])).all()
 

@@ -515,8 +515,8 @@ def _seed(random_state: RandomState) -> np.random.SeedSequence:
         generator = check_random_state(random_state)
     except ValueError as error:
         raise ValueError(
-            f"random_state must be an integer, a generator or None, got {random_state!r}; "
-            "0 will do"
+            f"random_state must be an integer, a generator or None, got "
+            f"{_check.shown(random_state)}; 0 will do"
         ) from error
     numbers = generator.randint(2**31 - 1, size=4)
     return np.random.SeedSequence([int(number) for number in numbers])

@@ -486,7 +486,8 @@ def seen_by(leaf: Leaf, n_observed: int, n_latent: int) -> Seen:
             observed.append(int(each))
         else:
             raise ValueError(
-                f"kernel inputs must be column numbers, 'x', 'w', 'w0', 'w1', ..., got {each!r}"
+                f"kernel inputs must be column numbers, 'x', 'w', 'w0', 'w1', ..., got "
+                f"{_check.shown(each)}"
             )
     for what, columns, count in (("X", observed, n_observed), ("w", latent, n_latent)):
         bad = [k for k in columns if not 0 <= k < count]

@@ -38,7 +38,13 @@ class Constant(Leaf):
 
     def __post_init__(self) -> None:
         if self.sd is not None:
-            _check.number("sd", self.sd, at_least=0.0, advice="None means that it is learned")
+            _check.number(
+                "sd",
+                self.sd,
+                at_least=0.0,
+                at_most=_check.LARGEST_SD,
+                advice="None means that it is learned",
+            )
 
     def specify(self, seen: Seen) -> list[Hyperparameter]:
         """c, if it is not given."""

@@ -54,7 +54,7 @@ class Shaped(Leaf):
             raise ValueError(f"ard must be True or False, got {_check.shown(self.ard)}")
         learned = "None means that it is learned"
         if self.sd is not None:
-            _check.number("sd", self.sd, at_least=0.0, advice=learned)
+            _check.number("sd", self.sd, at_least=0.0, at_most=_check.LARGEST_SD, advice=learned)
         given = getattr(self, self.extra) if self.extra else None
         if given is not None:
             _check.number(self.extra, given, above=0.0, advice=learned)

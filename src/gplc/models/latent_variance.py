@@ -16,6 +16,7 @@ from gplc.means import Mean
 from gplc.models.base import Given, Model, Part, State, Unknowns, Update, checked_kernel
 from gplc.models.standard import ConditionedOnNoise
 from gplc.models.surrogate import Surrogate, surrogate_of
+from gplc.priors import LOG_LIMIT
 from gplc.processes import Dense, FixedNoise, Gradient, Layout, Process
 from gplc.processes.dense import likelihood_weights
 from gplc.processes.links import LINKS, LinkedNoise
@@ -94,7 +95,13 @@ class LatentVariance(Model):
     ) -> None:
         self.link = LINKS[_check.one_of("link", link, LINKS)]
         self.jitter = _check.number("jitter", jitter, above=0.0, advice="the paper has 0.001")
-        self.mean_z = _check.number("mean_z", mean_z, advice="0.0 is the paper's")
+        self.mean_z = _check.number(
+            "mean_z",
+            mean_z,
+            at_least=-LOG_LIMIT,
+            at_most=LOG_LIMIT,
+            advice="0.0 is the paper's",
+        )
         self._given_kernel_z = kernel_z
         super().__init__(X, y, kernel, priors, mean)
 

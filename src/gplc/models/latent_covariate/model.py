@@ -99,7 +99,13 @@ class LatentCovariate(Model):
             "n_latent", n_latent, at_least=1, at_most=MOST_COVARIATES, advice="try 1"
         )
         if noise_sd is not None:
-            _check.number("noise_sd", noise_sd, above=0.0, advice="0.01 is little; None: learned")
+            _check.number(
+                "noise_sd",
+                noise_sd,
+                above=0.0,
+                at_most=_check.LARGEST_SD,
+                advice="0.01 is little; None: learned",
+            )
         self.noise_sd = noise_sd
         super().__init__(X, y, kernel, priors, mean)
 
