@@ -12,7 +12,7 @@ import io
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,7 +49,8 @@ class Contents(NamedTuple):
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to, which takes the place of `path` if all goes well.
 
-    On an error nothing is left of it, and `path` is as it was.
+    On an error nothing is left of it, and `path` is as it was. What the disk does not allow is a
+    FileError.
 
     Examples
     --------
@@ -59,11 +60,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> [path.name for path in folder.iterdir()]
     ['a.txt']
     """
-    path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    os.close(handle)
-    draft = Path(name)
-    try:
+    with _drafted(Path(path)) as draft:
         yield draft
         with open(draft, "rb") as file:
             os.fsync(file.fileno())
@@ -72,9 +69,76 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.umask(mask)
         draft.chmod(0o666 & ~mask)
         os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+
+
+@contextmanager
+def _drafted(path: Path) -> Iterator[Path]:
+    """A file beside `path` that is gone in the end, unless it was given another name."""
+    try:
+        handle, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix
+        )
+        os.close(handle)
+        try:
+            yield Path(name)
+        finally:
+            with suppress(OSError):  # on a disk that is read-only by now, say
+                os.unlink(name)
+    except OSError as error:
+        raise FileError(
+            f"{path} cannot be written ({error.strerror or error}); see to its folder, the "
+            "permissions and the room on the disk, or give another path"
+        ) from error
+
+
+class Claim:
+    """A file that this process writes again and again, until another process does.
+
+    Parameters
+    ----------
+    path : path
+        Refused if it cannot be written, before anything is computed for it.
+
+    Examples
+    --------
+    >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> claim = Claim(path)
+    >>> with claim.held():
+    ...     _ = path.write_text("ours")
+    >>> _ = path.write_text("another's")
+    >>> with claim.held():
+    ...     _ = path.write_text("ours again")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    gplc._files.FileError: ...a.txt was written by another process, ...
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if self.path.is_dir():
+            raise FileError(f"{path} is a folder; give the path of a file")
+        with _drafted(self.path):
+            self._end = self._present_end()
+
+    def _present_end(self) -> bytes | None:
+        """The last bytes, which hold the digest of a file that `write` made; None without one."""
+        try:
+            with open(self.path, "rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - TRAILER))
+                return file.read()
+        except OSError:
+            return None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The file may be written here. One that was deleted is written anew."""
+        if self._present_end() not in (None, self._end):
+            raise FileError(
+                f"{self.path} was written by another process, whose work is kept; give each run "
+                "a path of its own"
+            )
+        yield
+        self._end = self._present_end()
 
 
 @contextmanager
@@ -104,11 +168,11 @@ def refusing(path: str | os.PathLike[str]) -> Iterator[None]:
 def write(path: str | os.PathLike[str], dataset: "xarray.Dataset", kind: str) -> None:
     """Write a data set so that `path` holds either the old or the new file, whole."""
     dataset = dataset.assign_attrs(gplc_kind=kind, gplc_format=FORMAT)
-    with replacing(path) as draft:
-        dataset.to_netcdf(draft, engine="h5netcdf")
-        with open(draft, "r+b") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            file.write(MAGIC + digest.encode())
+    # Made in memory: the library does not always tell when a disk is full.
+    body = dataset.to_netcdf(engine="h5netcdf")
+    with replacing(path) as draft, open(draft, "wb") as file:
+        file.write(body)
+        file.write(MAGIC + hashlib.sha256(body).hexdigest().encode())
 
 
 def read(path: str | os.PathLike[str], kind: str) -> Contents:

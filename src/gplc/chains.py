@@ -9,6 +9,7 @@ import dataclasses
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -255,6 +256,9 @@ Watch = Callable[[list[Chain]], str | None]
 # Wall-clock seconds between two looks at a running set of chains.
 BATCH_SECONDS = 1.0
 
+# A batch is tried so often if workers are killed; those that memory is too small for die again.
+WORKER_TRIES = 3
+
 
 def chain_seeds(seed: np.random.SeedSequence, chains: int) -> list[np.random.SeedSequence]:
     """A seed for every chain; unlike `seed.spawn`, the same at every call.
@@ -332,15 +336,30 @@ def run_chains(
         while (left := total - now[0].position.iteration) > 0:
             iterations = min(batch, left)
             began = time.perf_counter()
-            later = parallel(
-                delayed(go_on)(model, chain.position, iterations, warmup) for chain in now
-            )
+            later = _batch(parallel, model, now, iterations, warmup)
             now = [chain.followed_by(more) for chain, more in zip(now, later, strict=True)]
             each = (time.perf_counter() - began) / iterations
             batch = max(1, int(min(BATCH_SECONDS / max(each, 1e-9), 4 * batch)))
             if watch is not None and watch(now) is not None:
                 break
     return now
+
+
+def _batch(
+    parallel: Parallel, model: Model, now: list[Chain], iterations: int, warmup: int
+) -> list[Chain]:
+    """The next iterations of all chains; made again, the same, if a worker is killed."""
+    for _ in range(WORKER_TRIES):
+        try:
+            return parallel(
+                delayed(go_on)(model, chain.position, iterations, warmup) for chain in now
+            )
+        except BrokenExecutor as error:
+            lost = error
+    raise ChildProcessError(
+        f"workers were lost {WORKER_TRIES} times in a row ({str(lost).split('. ')[0]}), perhaps "
+        "for want of memory; fit with n_jobs=1, and give a checkpoint to go on from"
+    ) from lost
 
 
 def _check_lengths(draws: int, warmup: int) -> None:

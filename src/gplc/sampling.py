@@ -4,14 +4,14 @@ import math
 import os
 import sys
 import time
+import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from gplc import _check, storage
-from gplc._files import FileError
+from gplc._files import Claim, FileError
 from gplc.chains import Chain, run_chains, scheme_of
 from gplc.diagnostics import converged, table
 from gplc.draws import Draws
@@ -90,14 +90,13 @@ def sample(
     -------
     Run
     """
-    if begun is None and plan.checkpoint is not None and Path(plan.checkpoint).exists():
-        begun, seed = storage.load_checkpoint(
-            plan.checkpoint, model, marks, plan.chains, plan.warmup
-        )
+    claim = None if plan.checkpoint is None else Claim(plan.checkpoint)
+    if begun is None and claim is not None and claim.path.exists():
+        begun, seed = storage.load_checkpoint(claim.path, model, marks, plan.chains, plan.warmup)
     goal = plan.max_draws if plan.draws == "auto" else plan.draws
     if begun is not None:
         begun = _ready(begun, plan.scheme, goal)
-    watcher = _Watcher(plan, marks, seed)
+    watcher = _Watcher(plan, marks, seed, claim)
     stopped = f"Stopped at the {goal} draws asked for."
     target = min(FIRST_LOOK, goal) if plan.draws == "auto" else goal
     now = begun
@@ -150,7 +149,13 @@ def _ready(begun: list[Chain], scheme: list[Update], goal: int) -> list[Chain]:
 class _Watcher:
     """Looks at running chains: shows progress, writes checkpoints, minds the clock."""
 
-    def __init__(self, plan: Plan, marks: Mapping[str, str], seed: np.random.SeedSequence) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        marks: Mapping[str, str],
+        seed: np.random.SeedSequence,
+        claim: Claim | None,
+    ) -> None:
         self._plan = plan
         self._marks = marks
         self._seed = seed
@@ -158,6 +163,8 @@ class _Watcher:
         self._saved = time.perf_counter()
         self._patience = CHECKPOINT_SECONDS
         self._bars = _Bars(plan) if _shown(plan.progress) else None
+        self._claim = claim
+        self._warned = False
         self.latest: list[Chain] | None = None
         self.reason = ""
 
@@ -175,10 +182,17 @@ class _Watcher:
         return self.reason or None
 
     def save(self, chains: list[Chain]) -> None:
-        if self._plan.checkpoint is None:
+        if self._claim is None:
             return
         began = time.perf_counter()
-        storage.save_checkpoint(self._plan.checkpoint, chains, self._marks, self._seed)
+        try:
+            with self._claim.held():
+                storage.save_checkpoint(self._claim.path, chains, self._marks, self._seed)
+        except FileError as error:
+            # A full disk is no reason to lose the draws, which are still in memory.
+            if not self._warned:
+                warnings.warn(f"checkpoint: {error}. Sampling goes on.", stacklevel=2)
+            self._warned = True
         self._saved = time.perf_counter()
         spent = self._saved - began
         self._patience = max(CHECKPOINT_SECONDS, CHECKPOINT_PATIENCE * spent)

@@ -61,6 +61,7 @@ def command(
             try:
                 with warnings.catch_warnings():
                     _ignore_convergence_warnings()
+                    warnings.showwarning = _in_one_line
                     function(*args, **kwargs)
             except KeyboardInterrupt:
                 fail("interrupted; nothing was written", INTERRUPTED)
@@ -72,6 +73,12 @@ def command(
                 if os.environ.get("GPLC_TRACEBACK"):
                     raise
                 fail(" ".join(str(error).split()), BAD_INPUT)
+            except MemoryError as error:
+                fail(
+                    f"not enough memory ({str(error) or 'no more can be had'}); give fewer "
+                    "rows, or run fewer chains at once with --jobs",
+                    BAD_INPUT,
+                )
 
         shown = "".join(f"\n\n  {example}" for example in examples)
         return app.command(cls=kind, epilog=f"Examples:{shown}")(guarded)
@@ -84,6 +91,10 @@ def _ignore_convergence_warnings() -> None:
     from sklearn.exceptions import ConvergenceWarning
 
     warnings.simplefilter("ignore", ConvergenceWarning)
+
+
+def _in_one_line(message: Warning | str, *_: Any, **__: Any) -> None:
+    say(f"Warning: {message}")
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -50,7 +50,8 @@ class StandardGP(BaseGP):
         Show a bar per chain; "auto" in terminals and notebooks only.
     checkpoint : path, optional
         File that keeps the run as it goes. A fit with the same data and settings resumes it;
-        other data or settings are refused.
+        other data or settings are refused. If it cannot be written any more (a full disk), or
+        another process has written it, there is a warning, and the run goes on without it.
 
     Attributes
     ----------

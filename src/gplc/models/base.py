@@ -133,6 +133,8 @@ class Model(ABC):
     schemes: ClassVar[Mapping[str, Callable[..., list[Update]]]]
 
     def __init_subclass__(cls) -> None:
+        if "key" not in vars(cls):
+            return  # a variant of a model, or one that a worker of joblib has half unpacked
         if cls.key in MODELS:
             raise ValueError(f"the model key {cls.key!r} is taken by {MODELS[cls.key].__name__}")
         MODELS[cls.key] = cls
