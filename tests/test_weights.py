@@ -373,6 +373,13 @@ def test_weighted_quantiles_of_numbers():
     )
 
 
+def test_a_value_stands_in_the_middle_of_its_weight():
+    values, weights = np.array([[0.0, 1.0, 3.0]]), np.array([0.2, 0.5, 0.3])
+    middles = np.array([0.1, 0.45, 0.85])  # of the weights, one beside the other
+    q = (middles - 0.1) / 0.75  # the first is at 0, the last at 1
+    np.testing.assert_allclose(_quantiles(values, q, weights)[:, 0], [0.0, 1.0, 3.0], atol=1e-12)
+
+
 def test_bad_weights_of_draws(fitted):
     draws = fitted.draws_.thinned(None)
     for weights, message in (([1.0], r"shape \(6,\)"), (-TIMES, "at least 0"), ([0] * 6, "all 0")):

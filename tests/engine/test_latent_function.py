@@ -226,6 +226,15 @@ def test_windows_narrow_until_values_move():
     assert 0.05 < sampler.zoom < 0.2
 
 
+@pytest.mark.parametrize("density", [-np.inf, np.nan])
+def test_a_choice_that_turns_out_impossible_is_not_made(density, monkeypatch):
+    monkeypatch.setattr(Still, "choose", lambda *_: (Point(1.0, density), 0.5))
+    here = Point(0.0, 0.0)
+    point, info = Pools(repeats=1).step(np.random.default_rng(8), here, Still())
+    assert point is here
+    assert (info.acceptance, info.n_impossible) == (0.0, 1)
+
+
 @pytest.mark.parametrize(
     ("settings_", "word"),
     [

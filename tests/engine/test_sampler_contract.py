@@ -355,6 +355,16 @@ def test_what_is_impossible_is_never_accepted(cls, beyond):
     assert not any(impossible(point.log_density) for point in points)
 
 
+@every_sampler
+def test_where_nothing_is_wrong_no_loop_hits_its_bound(cls):
+    """A bracket that shrinks the wrong way never finds a point, and leaves all as it was."""
+    sampler, rng, x = sampler_of(cls), np.random.default_rng(3), start_of(cls)
+    for _ in range(300):
+        point, info = sampler.step(rng, *target_of(cls)(x, skewed))
+        x = point.payload
+        assert info.n_exhausted == 0
+
+
 # What they leave invariant.
 
 

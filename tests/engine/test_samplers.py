@@ -70,6 +70,12 @@ def two_humps(x):
     )
 
 
+def three_spikes(x):
+    """Where stepping out by 1 lands depends on where the first interval is placed."""
+    gaps = (np.array([0.0, 0.5, 1.2]) - x) / 0.04
+    return Point(x, float(np.logaddexp.reduce(-0.5 * gaps**2)))
+
+
 SCALAR = {
     "Metropolis": Metropolis(1.5),
     "Metropolis, long steps": Metropolis(6.0),
@@ -95,9 +101,10 @@ def test_scalar_sampler_has_the_mean_and_variance_of_a_skewed_target(name, note)
 
 
 @pytest.mark.parametrize("name", ["Metropolis", "slice"])
-def test_scalar_sampler_has_the_mean_of_a_two_humped_target(name):
-    target, grid = ScalarTarget(two_humps), np.linspace(-6.0, 9.0, 6001)
-    weights = np.exp([two_humps(x).log_density for x in grid])
+@pytest.mark.parametrize("density", [two_humps, three_spikes])
+def test_scalar_sampler_has_the_mean_of_a_target_with_several_humps(name, density):
+    target, grid = ScalarTarget(density), np.linspace(-6.0, 9.0, 6001)
+    weights = np.exp([density(x).log_density for x in grid])
     exact = (weights @ grid) / weights.sum()
     means = [
         run(SCALAR[name], target.evaluate(0.0), target, r, 400)[40:].mean() for r in streams(2)
@@ -501,6 +508,32 @@ def test_surrogate_data_are_learned_from_the_likelihood():
     expected = precisions * means / (1.0 + precisions)
     sd = (1.0 + precisions) ** -0.5
     assert np.all(np.abs(np.mean(draws, axis=0) - expected) < 6.0 * sd / np.sqrt(300))
+
+
+@pytest.mark.parametrize("link", ["log", "abs", "learned"])
+def test_information_about_z_is_the_curvature_of_the_expected_log_likelihood(link):
+    """E log N(y | 0, C(z)), y ~ N(0, C), is largest at C, and curved there by the information."""
+    rng = np.random.default_rng(3)
+    model = LatentVariance(rng.normal(size=(5, 1)), rng.normal(size=5), link=link)
+    state = model.state(model.sample_prior(rng))
+    process = model.processes[0]
+
+    def covariance(z):
+        return process.covariance(state.theta, noise=model.noise(z))
+
+    truth = covariance(state.latent)
+
+    def expected(z):
+        C = covariance(z)
+        return -0.5 * (np.linalg.slogdet(C)[1] + np.trace(np.linalg.solve(C, truth)))
+
+    step = 1e-3
+    curvature = [
+        (2 * expected(state.latent) - sum(expected(state.latent + s) for s in (move, -move)))
+        / step**2
+        for move in step * np.eye(5)
+    ]
+    np.testing.assert_allclose(model._evidence(state)[2], curvature, rtol=1e-3, atol=1e-6)
 
 
 def test_surrogate_hamiltonian_from_nowhere_learns_nothing():

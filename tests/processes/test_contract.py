@@ -14,6 +14,7 @@ from gplc.processes import (
     Process,
     SumNoise,
 )
+from gplc.processes.dense import RAISED_NOISE
 from gplc.processes.links import LINKS, LinkedNoise
 
 N = 9
@@ -35,6 +36,7 @@ NOISES = {
     "known + learned": SumNoise((KnownNoise(SDS), LearnedNoise())),
     "linked": LinkedNoise(LINKS["log"], Z),
     "learned link": LinkedNoise(LINKS["learned"], Z),
+    "learned + learned link": SumNoise((LearnedNoise(), LinkedNoise(LINKS["learned"], Z))),
 }
 
 
@@ -210,6 +212,12 @@ def test_what_cannot_be_factored_is_impossible_counted_and_mended(solver):
     mean, variance = mended.conditional(X)
     np.testing.assert_allclose(mean, Y, atol=1e-3)
     assert (variance < 1e-4).all()
+    # No more noise than it takes: with the next smaller share there is no factor.
+    raised = [SumNoise((solved.noise, FixedNoise(np.sqrt(2.0) * share))) for share in RAISED_NOISE]
+    enough = [solved.with_noise(noise).factor is not None for noise in raised]
+    first = enough.index(True)
+    assert first < len(RAISED_NOISE) - 1
+    assert mended.noise.variance(np.empty(0)) == pytest.approx(raised[first].variance(np.empty(0)))
 
 
 def test_nothing_to_mend_is_left_alone(case):
@@ -237,7 +245,7 @@ def test_known_sds_that_are_none_are_refused(sds, message):
 def test_noise_of_new_cases(name):
     noise = NOISES[name]
     theta = np.full(len(noise.hyperparameters), -0.5)
-    if name in ("linked", "learned link"):
+    if "link" in name:
         with pytest.raises(TypeError, match="depends on its z"):
             noise.at(theta, X)
         return
