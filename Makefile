@@ -39,8 +39,8 @@ test: lint docs ## lint, build the documentation, then every test (two processes
 	$(BIN)/pytest -q -n 2 --dist worksteal
 
 .PHONY: test-heavy
-test-heavy: $(STAMP) ## the statistical checks at full length (about half an hour)
-	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical tests/fuzz
+test-heavy: $(STAMP) ## statistical checks, fuzzer, stops and resumes at full length
+	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical tests/fuzz tests/chains
 
 .PHONY: mutants
 mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (half an hour)

@@ -1,6 +1,8 @@
 """A chain that stops and goes on, in memory or through a file, is the same to the last bit."""
 
 import dataclasses
+import os
+import zlib
 
 import numpy as np
 import pytest
@@ -76,13 +78,22 @@ class StoppedError(Exception):
     pass
 
 
+def moments(case):
+    """When a run is stopped; with GPLC_HEAVY at random, more than 500 times over all cases."""
+    if os.environ.get("GPLC_HEAVY") != "1":
+        return MOMENTS
+    rng = np.random.default_rng(zlib.crc32(case.encode()))
+    # A run that goes on makes two iterations before it can be stopped.
+    return np.sort(rng.choice(np.arange(2, WARMUP + DRAWS, 2), 40, replace=False))
+
+
 @each_case
 def test_a_checkpoint_of_any_moment_resumes(case, data, whole, tmp_path, monkeypatch):
     """Killed again and again: in warm-up, at its end, and in the middle of the draws."""
     path = tmp_path / "run.ckpt"
     watch = sampling._Watcher.watch
     monkeypatch.setattr(chains, "BATCH_SECONDS", 0.0)  # it can be stopped after any iteration
-    for moment in MOMENTS:
+    for moment in moments(case):
 
         def stop(self, now, moment=moment):
             reason = watch(self, now)
