@@ -1,7 +1,8 @@
 """Can these chains be trusted? R-hat, effective sample sizes, the paper's tau, and a verdict.
 
-Raw latent covariates w_i are never judged: the model is the same under w -> -w, so that chains may
-disagree on them and both be right. Sums of squares are.
+What is judged is what people look at: predictions at a few rows, besides the hyperparameters and
+the log density. Latent covariates w_i are not: the model is the same under w -> -w, so that
+chains may disagree on them and both be right.
 """
 
 import dataclasses
@@ -18,11 +19,16 @@ from scipy.fft import irfft, next_fast_len, rfft
 from gplc._types import Array
 from gplc.chains import Chain, labels
 from gplc.draws import Draws
+from gplc.models.landmarks import KINDS, TAILS
 
 MOST_RHAT = 1.01
 LEAST_ESS = 400.0
 # Share of updates that may end in a numerical event before the verdict mentions it.
 MOST_EVENTS = 0.01
+# A probability with a smaller SD over the draws is the same in all, whatever its digits do.
+LEAST_SPREAD = 1e-3
+# Between the kind of a quantity and the row it is about, in its name.
+AT_ROW = " at row "
 # The sum of autocorrelations stops at the first lag that is at least this many tau.
 CUT_OFF = 5.0
 
@@ -92,42 +98,81 @@ def autocorrelations(values: ArrayLike) -> Array:
 def judged(draws: Draws) -> dict[str, Array]:
     """The quantities that convergence is judged on: (chains, draws) each.
 
-    Log hyperparameters, the log density, and what the model says of its latent values.
+    Log hyperparameters, the log density, and what people look at: mean, log SD and tails of a new
+    y at the landmarks of the model. A tail whose probability is the same in all draws, to three
+    digits, is left out.
     """
     result = {f"log {name}": draws.theta[:, :, k] for k, name in enumerate(draws.names)}
     result["log_density"] = draws.log_density
-    return result | draws.model_class.judged(draws.latent)
+    for kind, values in zip(KINDS, np.moveaxis(draws.judged, 2, 0), strict=False):
+        for row, series in zip(draws.landmarks, np.moveaxis(values, 2, 0), strict=False):
+            if not (kind in TAILS and series.size and series.std() < LEAST_SPREAD):
+                result[f"{kind}{AT_ROW}{row}"] = series
+    return result
 
 
 def table(draws: Draws, seconds_per_draw: float = math.nan) -> dict[str, Row]:
     """One row for every quantity that is judged; R-hat, ESS and MCSE are arviz-stats' own."""
-    return {name: _row(values, seconds_per_draw) for name, values in judged(draws).items()}
+    series = judged(draws)
+    values = np.stack(list(series.values()), axis=-1)
+    # With an impossible state among the draws nothing can be told, which counts as bad.
+    told = np.isfinite(values).all(axis=(0, 1))
+    columns = np.full((len(Row._fields), told.size), np.nan)
+    columns[:, told] = _columns(values[:, :, told], seconds_per_draw)
+    return dict(zip(series, map(Row._make, columns.T.tolist()), strict=True))
 
 
-def _row(values: Array, seconds_per_draw: float) -> Row:
-    if not np.isfinite(values).all():
-        # An impossible state among the draws: nothing can be told, which counts as bad.
-        return Row(*[math.nan] * len(Row._fields))
-
+def _columns(values: Array, seconds_per_draw: float) -> Array:
+    """The numbers of a `Row`, for finite series (chains, draws, quantities): a column for each."""
     from arviz_stats.base import array_stats  # it takes a second to import: only when needed
 
-    def of(function: str, **settings: object) -> float:
+    def of(function: str, **settings: object) -> Array:
+        if values.shape[1] < 4 or values.shape[2] == 0:  # four draws make two halves of a chain
+            return np.full(values.shape[2], np.nan)
         with np.errstate(all="ignore"):
             answer = getattr(array_stats, function)(values, chain_axis=0, draw_axis=1, **settings)
-        return float(answer)
+        return np.asarray(answer, dtype=np.float64)
 
-    tau = autocorrelation_time(values)
-    short = values.shape[1] < 4  # arviz-stats needs four draws to split a chain in two
-    return Row(
-        float(values.mean()),
-        float(values.std()),
-        math.nan if short else of("mcse", method="mean"),
-        math.nan if short else of("rhat", method="rank"),
-        math.nan if short else of("ess", method="bulk"),
-        math.nan if short else of("ess", method="tail", prob=(0.05, 0.95)),
-        tau,
-        tau * seconds_per_draw,
+    tau = np.array([autocorrelation_time(series) for series in np.moveaxis(values, 2, 0)])
+    return np.array(
+        [
+            values.mean(axis=(0, 1)),
+            values.std(axis=(0, 1)),
+            of("mcse", method="mean"),
+            of("rhat", method="rank"),
+            of("ess", method="bulk"),
+            of("ess", method="tail", prob=(0.05, 0.95)),
+            tau,
+            tau * seconds_per_draw,
+        ]
     )
+
+
+def worst_rhat(draws: Draws) -> float:
+    """The largest R-hat of all that is judged, of split chains but without ranks: a quick look.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> theta = np.random.default_rng(0).standard_normal((2, 100, 1))
+    >>> empty = np.empty((2, 100, 0))
+    >>> draws = Draws(("noise_sd",), theta, empty, theta[:, :, 0], empty[..., None], empty)
+    >>> round(worst_rhat(draws), 2)
+    1.0
+    """
+    return float(np.max(_plain_rhat(np.stack(list(judged(draws).values()), axis=-1))))
+
+
+def _plain_rhat(values: Array) -> Array:
+    """R-hat of split chains (chains, draws, quantities), each in its own units: (quantities,)."""
+    half = values.shape[1] // 2
+    if half < 2:
+        return np.full(values.shape[2], np.nan)
+    split = np.concatenate([values[:, :half], values[:, -half:]])
+    with np.errstate(all="ignore"):
+        within = split.var(axis=1, ddof=1).mean(axis=0)
+        between = split.mean(axis=1).var(axis=0, ddof=1)
+        return np.sqrt((half - 1) / half + between / within)
 
 
 def converged(rows: Mapping[str, Row]) -> bool:
@@ -236,17 +281,40 @@ class Diagnostics:
         """Fine, or what is wrong and what to do."""
         return "fine" if self.ok else "; ".join(self.problems)
 
+    @property
+    def leading(self) -> dict[str, str]:
+        """What is shown, by its title: every single quantity, and the worst row of each kind.
+
+        Examples
+        --------
+        >>> poor, good = Row(0, 1, 0, 1.1, 50, 50, 1, 1), Row(0, 1, 0, 1.0, 500, 500, 1, 1)
+        >>> rows = {"log_density": good, "f(x) at row 3": good, "f(x) at row 7": poor}
+        >>> Diagnostics(rows, {}, Counter(), {}, {}, 4, 1000).leading
+        {'log_density': 'log_density', 'f(x), worst of 2': 'f(x) at row 7'}
+        """
+        kinds: dict[str, list[str]] = {}
+        for name in self.rows:
+            kinds.setdefault(name.partition(AT_ROW)[0], []).append(name)
+        return {
+            kind if names == [kind] else f"{kind}, worst of {len(names)}": max(
+                names, key=lambda name: _badness(self.rows[name])
+            )
+            for kind, names in kinds.items()
+        }
+
     def __str__(self) -> str:
-        width = max(len(name) for name in self.rows)
+        leading = self.leading
+        width = max(map(len, leading))
         lines = [
             f"{self.n_chains} chains of {self.n_draws} draws. {self.stopped}".rstrip(),
             "",
             f"{'':{width}}  {'mean':>10} {'sd':>10} {'mcse':>9} {'R-hat':>6} "
             f"{'bulk':>7} {'tail':>7} {'tau':>7} {'tau CPU s':>9}",
         ]
-        for name, row in self.rows.items():
+        for title, name in leading.items():
+            row = self.rows[name]
             lines.append(
-                f"{name:{width}}  {row.mean:10.4g} {row.sd:10.4g} {row.mcse:9.2g} "
+                f"{title:{width}}  {row.mean:10.4g} {row.sd:10.4g} {row.mcse:9.2g} "
                 f"{row.rhat:6.3f} {row.ess_bulk:7.0f} {row.ess_tail:7.0f} {row.tau:7.1f} "
                 f"{row.tau_cpu:9.3g}"
             )
@@ -264,9 +332,10 @@ class Diagnostics:
 
 
 def _badness(row: Row) -> float:
-    if math.isnan(row.rhat) or math.isnan(row.ess_bulk):
+    effective = min(row.ess_bulk, row.ess_tail)
+    if math.isnan(row.rhat) or math.isnan(effective):
         return math.inf
-    return max(row.rhat - 1.0, 0.0) / (MOST_RHAT - 1.0) + LEAST_ESS / max(row.ess_bulk, 1.0)
+    return max(row.rhat - 1.0, 0.0) / (MOST_RHAT - 1.0) + LEAST_ESS / max(effective, 1.0)
 
 
 def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagnostics:

@@ -8,34 +8,37 @@ from arviz_stats.base import array_stats
 
 from gplc.chains import Chain, Position
 from gplc.diagnostics import (
+    MOST_RHAT,
     Diagnostics,
     autocorrelation_time,
     converged,
     diagnose,
     judged,
     table,
+    worst_rhat,
 )
 from gplc.draws import Draws
-from gplc.models import LatentCovariate, Standard
+from gplc.models import Standard
 from gplc.models.base import Unknowns
+from gplc.models.landmarks import KINDS
 
 
-def draws_of(theta, latent=None, model_class=Standard):
+def draws_of(theta, kept=None, model_class=Standard):
+    """Draws made up: log hyperparameters, and what is kept at landmarks (none by default)."""
     chains, draws = theta.shape[:2]
-    if latent is None:
-        latent = np.empty((chains, draws, 0))
+    kept = np.empty((chains, draws, len(KINDS), 0)) if kept is None else kept
     names = tuple(f"length_scale[{k}]" for k in range(theta.shape[2]))
-    nodes = np.zeros((chains, draws, 1))
-    return Draws(names, theta, latent, theta.sum(axis=2), nodes, model_class)
+    latent, nodes = np.empty((chains, draws, 0)), np.zeros((chains, draws, 1))
+    rows = tuple(range(0, 10 * kept.shape[3], 10))
+    density = theta.sum(axis=2)
+    return Draws(names, theta, latent, density, kept, nodes, model_class, 1, rows)
 
 
 def chains_of(draws):
     position = Position(Unknowns(np.zeros(1), np.empty(0)), {}, (), 0)
     return [
-        Chain(theta, latent, density, {"w": 0.5}, Counter(), {"draws": 1.0}, position, draws.names)
-        for theta, latent, density in zip(
-            draws.theta, draws.latent, draws.log_density, strict=True
-        )
+        Chain(*arrays, {"w": 0.5}, Counter(), {"draws": 1.0}, position, draws.names)
+        for arrays in zip(draws.theta, draws.latent, draws.log_density, draws.judged, strict=True)
     ]
 
 
@@ -112,14 +115,51 @@ def test_many_numerical_events_get_a_bad_verdict(independent):
     assert "not positive definite" in diagnose(independent, chains).verdict
 
 
-def test_latent_covariates_are_judged_without_their_sign():
+def kept_at_landmarks(rng, chains=4, draws=1000, landmarks=3, kinds=4):
+    return 0.1 * rng.standard_normal((chains, draws, kinds, landmarks))
+
+
+def test_every_kind_at_every_landmark_is_judged_and_only_the_worst_shown():
     rng = np.random.default_rng(4)
-    latent = rng.standard_normal((2, 500, 3))
-    draws = draws_of(rng.standard_normal((2, 500, 1)), latent, LatentCovariate)
-    signs = np.array([1.0, -1.0])[:, None, None]
-    mirrored = draws_of(draws.theta, signs * latent, LatentCovariate)
-    np.testing.assert_allclose(judged(draws)["sum w^2"], judged(mirrored)["sum w^2"])
-    assert not any(name == "w" for name in judged(draws))
+    kept = kept_at_landmarks(rng)
+    kept[:2, :, 1, 2] += 1.0
+    draws = draws_of(rng.standard_normal((4, 1000, 1)), kept)
+    np.testing.assert_array_equal(judged(draws)["log SD(x) at row 20"], kept[:, :, 1, 2])
+    found = diagnose(draws, chains_of(draws))
+    assert len(found.rows) == 2 + 3 * len(KINDS)
+    assert found.leading["log SD(x), worst of 3"] == "log SD(x) at row 20"
+    assert "1 of 14 quantities" in found.verdict
+    assert "worst is log SD(x) at row 20" in found.verdict
+    assert str(found).count("worst of 3") == len(KINDS)
+    assert worst_rhat(draws) > 1.5 > worst_rhat(draws_of(draws.theta))
+
+
+def test_what_could_not_be_computed_counts_as_bad():
+    rng = np.random.default_rng(5)
+    kept = kept_at_landmarks(rng)
+    kept[3, 17] = np.nan
+    draws = draws_of(rng.standard_normal((4, 1000, 1)), kept)
+    rows = table(draws)
+    assert np.isnan(rows["f(x) at row 0"].rhat)
+    assert rows["log length_scale[0]"].rhat < MOST_RHAT
+    assert not converged(rows)
+    assert np.isnan(worst_rhat(draws))
+
+
+def test_a_tail_that_is_empty_in_all_draws_is_not_judged():
+    rng = np.random.default_rng(6)
+    kept = kept_at_landmarks(rng)
+    kept[:, :, KINDS.index("upper tail"), 1] = 0.0
+    names = judged(draws_of(rng.standard_normal((4, 1000, 1)), kept))
+    assert "upper tail at row 10" not in names
+    assert "lower tail at row 10" in names
+
+
+def test_the_signature_is_not_judged():
+    rng = np.random.default_rng(7)
+    theta = rng.standard_normal((4, 100, 1))
+    kept = kept_at_landmarks(rng, draws=100, kinds=len(KINDS) + 1)
+    assert list(judged(draws_of(theta, kept))) == list(judged(draws_of(theta, kept[:, :, :-1])))
 
 
 def test_record_and_back(independent):

@@ -120,7 +120,8 @@ def sealed(body):
 @pytest.fixture(scope="module")
 def fit_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / "fit.nc"
-    gplc.load(DATA / "format-1-gplc-sum.nc").save(path)
+    # A draw more: then it has all that today's files have.
+    gplc.load(DATA / "format-1-gplc-sum.nc").extend(1).save(path)
     return path
 
 
@@ -193,6 +194,8 @@ def test_forged_arrays_are_refused(name, fit_file, tmp_path):
         "nan": np.full(good.shape, np.nan),
         "inf": np.full(good.shape, np.inf),
     }
+    if name == "judged":  # nan is what could not be computed
+        del forgeries["nan"]
     if good.ndim:
         forgeries |= {"longer": np.concatenate([good, good]), "empty": good[:0]}
     if good.ndim and name not in ("X", "y"):
