@@ -112,19 +112,19 @@ def with_judged(model: Model, chains: Sequence[Chain]) -> list[Chain]:
     """The chains, each with what is judged of its draws: computed anew where it was not kept."""
     if all(chain.judged.shape[1:] == model.judged_shape for chain in chains):
         return list(chains)
-    with threadpool_limits(limits=1, user_api="blas"):
-        return [
-            dataclasses.replace(
-                chain,
-                judged=np.array(
-                    [
-                        model.judged(model.state(Unknowns(*draw)))
-                        for draw in zip(chain.theta, chain.latent, strict=True)
-                    ]
-                ).reshape(-1, *model.judged_shape),
-            )
-            for chain in chains
+    return [
+        dataclasses.replace(chain, judged=judged_of(model, chain.theta, chain.latent))
+        for chain in chains
+    ]
+
+
+def judged_of(model: Model, theta: Array, latent: Array) -> Array:
+    """What `Model.judged` says of draws (draws, ...), for a factorisation each."""
+    with threadpool_limits(limits=1, user_api="blas"):  # as in `advance`
+        found = [
+            model.judged(model.state(Unknowns(*draw))) for draw in zip(theta, latent, strict=True)
         ]
+    return np.array(found).reshape(-1, *model.judged_shape)
 
 
 def labels(scheme: Sequence[Update]) -> list[str]:

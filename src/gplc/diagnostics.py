@@ -6,9 +6,11 @@ chains may disagree on them and both be right.
 """
 
 import dataclasses
+import functools
+import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,6 +31,10 @@ MOST_EVENTS = 0.01
 LEAST_SPREAD = 1e-3
 # Between the kind of a quantity and the row it is about, in its name.
 AT_ROW = " at row "
+# Chains are in different modes if R-hat - 1 is so large, and so many times smaller within groups.
+LEAST_APART, CLEARER = 0.1, 4.0
+# Predictions of modes agree if they are less than so many SDs apart.
+SAME_PREDICTIONS = 0.5
 # The sum of autocorrelations stops at the first lag that is at least this many tau.
 CUT_OFF = 5.0
 
@@ -175,6 +181,104 @@ def _plain_rhat(values: Array) -> Array:
         return np.sqrt((half - 1) / half + between / within)
 
 
+class Modes(NamedTuple):
+    """Chains in different modes: groups that agree within themselves and not with each other."""
+
+    groups: tuple[tuple[int, ...], ...]  # numbers of the chains of each, from 0
+    gap: float  # how far apart predictions of two groups are at most, in SDs within groups
+    worst: str  # the prediction that is so far apart
+
+    @property
+    def agree(self) -> bool:
+        """Whether the groups predict the same, more or less."""
+        return self.gap < SAME_PREDICTIONS
+
+    def __str__(self) -> str:
+        chains = ", ".join(" and ".join(str(k + 1) for k in group) for group in self.groups)
+        told = f"the chains are in {len(self.groups)} modes (chains {chains})"
+        if not self.worst:
+            return told
+        if self.agree:
+            return f"{told}, whose predictions agree within {self.gap:.0%} of their SD"
+        return f"{told}, whose predictions differ, {self.worst} by {self.gap:.1f} SD"
+
+
+def find_modes(draws: Draws) -> Modes | None:
+    """Groups of chains in different modes, or None: then chains that disagree are slow.
+
+    Beginning with single chains, the two groups that agree best become one, again and again. If
+    R-hat (less 1) is at least four times smaller within some groups than over all chains, these
+    are modes. Chains that are slow disagree with their own halves too, and no grouping helps
+    (unless they are so slow that they hardly move in the whole run: nobody can tell that from
+    modes). Compared are all quantities that are judged, and the signature of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> theta = np.random.default_rng(0).standard_normal((4, 200, 1))
+    >>> theta[::2] += 5.0
+    >>> empty = np.empty((4, 200, 0))
+    >>> draws = Draws(("noise_sd",), theta, empty, theta[:, :, 0], empty[..., None], empty)
+    >>> find_modes(draws).groups
+    ((0, 2), (1, 3))
+    """
+    series = judged(draws)
+    values = np.concatenate(
+        [np.stack(list(series.values()), axis=-1), _relative_signature(draws)], axis=-1
+    )
+    values = values[:, :, np.isfinite(values).all(axis=(0, 1))]
+    if values.shape[0] < 2 or values.shape[1] < 4 or values.shape[2] == 0:
+        return None
+    *finer, (overall, _) = _partitions(values)
+    apart = [groups for excess, groups in finer if CLEARER * excess <= overall]
+    if overall < LEAST_APART or not apart:
+        return None
+    groups = tuple(sorted(apart[-1]))
+    gaps = {name: _gap(each, groups) for name, each in series.items() if AT_ROW in name}
+    worst = max(gaps, key=lambda name: gaps[name], default="")
+    return Modes(groups, gaps.get(worst, math.nan), worst)
+
+
+def _relative_signature(draws: Draws) -> Array:
+    """The signature, with signs relative to the landmark where it is largest: (chains, draws, s).
+
+    The model is the same if all signs change, and chains change them all the time.
+    """
+    signature = draws.judged[:, :, len(KINDS) :]
+    if signature.size == 0:
+        return np.empty((*draws.log_density.shape, 0))
+    largest = np.argmax(np.mean(np.abs(signature), axis=(0, 1)), axis=-1)
+    reference = np.take_along_axis(signature, largest[None, None, :, None], axis=-1)
+    return (signature * np.sign(reference)).reshape(*draws.log_density.shape, -1)
+
+
+def _partitions(values: Array) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
+    """Ever fewer groups of chains, from single ones to all, and the worst R-hat - 1 in a group."""
+
+    @functools.cache
+    def excess(group: tuple[int, ...]) -> float:
+        found = _plain_rhat(values[list(group)]) - 1.0
+        return float(np.max(found, where=~np.isnan(found), initial=0.0))
+
+    groups: list[tuple[int, ...]] = [(number,) for number in range(values.shape[0])]
+    while True:
+        yield max(map(excess, groups)), groups
+        if len(groups) == 1:
+            return
+        pairs = itertools.combinations(groups, 2)
+        one, other = min(pairs, key=lambda pair: excess(tuple(sorted(pair[0] + pair[1]))))
+        rest = [group for group in groups if group not in (one, other)]
+        groups = [*rest, tuple(sorted(one + other))]
+
+
+def _gap(values: Array, groups: Sequence[Sequence[int]]) -> float:
+    """The largest difference between means of two groups, in SDs within groups."""
+    each = [values[list(group)] for group in groups]
+    means = [float(group.mean()) for group in each]
+    sd = math.sqrt(np.mean([group.var() for group in each]))
+    return (max(means) - min(means)) / sd if sd > 0.0 else math.nan
+
+
 def converged(rows: Mapping[str, Row]) -> bool:
     """Whether every quantity has R-hat below 1.01 and bulk and tail ESS above 400."""
     return not _unconverged(rows)
@@ -209,6 +313,8 @@ class Diagnostics:
         Chains, and draws kept of each.
     stopped : str
         Why sampling stopped, in plain words.
+    modes : Modes, optional
+        Groups of chains in different modes, if something has not converged for that reason.
     """
 
     rows: Mapping[str, Row]
@@ -219,19 +325,26 @@ class Diagnostics:
     n_chains: int
     n_draws: int
     stopped: str = ""
+    modes: Modes | None = None
 
     def to_record(self) -> dict[str, Any]:
         """All of it in JSON's terms."""
         record = dataclasses.asdict(self)
         record["rows"] = {name: list(row) for name, row in self.rows.items()}
         record["events"] = dict(self.events)
+        record["modes"] = None if self.modes is None else self.modes._asdict()
         return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Diagnostics":
         """The diagnostics that `to_record` gave."""
         rows = {name: Row(*row) for name, row in record["rows"].items()}
-        return cls(**{**record, "rows": rows, "events": Counter(record["events"])})
+        modes = record["modes"]
+        if modes is not None:
+            groups = tuple(tuple(group) for group in modes["groups"])
+            modes = Modes(**{**modes, "groups": groups})
+        events = Counter(record["events"])
+        return cls(**{**record, "rows": rows, "events": events, "modes": modes})
 
     @property
     def problems(self) -> list[str]:
@@ -248,10 +361,9 @@ class Diagnostics:
             found.append(
                 f"{len(poor)} of {len(self.rows)} quantities have not converged (R-hat below "
                 f"{MOST_RHAT} and ESS above {LEAST_ESS:.0f} are wanted); worst is {worst}: R-hat "
-                f"{row.rhat:.3f}, bulk ESS {row.ess_bulk:.0f}, tail ESS {row.ess_tail:.0f}. "
-                'Sample longer (more draws, or draws="auto"); if R-hat stays high, look at the '
-                "traces"
+                f"{row.rhat:.3f}, bulk ESS {row.ess_bulk:.0f}, tail ESS {row.ess_tail:.0f}"
             )
+            found.append(self._cause())
         iterations = self.n_chains * self.n_draws
         for event, count in sorted(self.numerical_events.items()):
             if count > MOST_EVENTS * iterations:
@@ -260,6 +372,15 @@ class Diagnostics:
                     "to singular: raise the prior mean of noise_sd, or check for repeated rows"
                 )
         return found
+
+    def _cause(self) -> str:
+        """Why something has not converged, and what to do."""
+        if self.modes is None:
+            slow = "the chains are slow rather than apart: " if self.n_chains > 1 else ""
+            return slow + 'sample longer (more draws, or draws="auto")'
+        if self.modes.agree:
+            return f"{self.modes}: use predictions with care, and no hyperparameters"
+        return f'{self.modes}: more draws (draws="auto") help only if chains cross'
 
     @property
     def numerical_events(self) -> dict[str, int]:
@@ -383,8 +504,9 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
         name: float(np.mean([chain.acceptance[name] for chain in chains]))
         for name in chains[0].acceptance
     }
+    rows = table(draws, per_draw)
     return Diagnostics(
-        table(draws, per_draw),
+        rows,
         acceptance,
         events,
         dict(seconds),
@@ -392,6 +514,7 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
         n_chains,
         n_draws,
         stopped,
+        None if converged(rows) else find_modes(draws),
     )
 
 

@@ -82,6 +82,7 @@ FIT_TEXTS = {
         "n_chains": int,
         "n_draws": int,
         "stopped": str,
+        "modes": ({"groups": [[int]], "gap": NUMBER, "worst": str}, None),
     },
 }
 TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
@@ -249,6 +250,7 @@ def _misfit(value: Any, shape: Any, name: str, depth: int = 0) -> str:
 def _bring_up_to_date(records: dict[str, Any], written: int) -> None:
     """What was written otherwise in older formats, in place."""
     if written < 3 and "diagnostics" in records:
+        records["diagnostics"]["modes"] = None
         for name in NO_LONGER_JUDGED:
             records["diagnostics"]["rows"].pop(name, None)
     if written > 1:

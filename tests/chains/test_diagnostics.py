@@ -1,10 +1,12 @@
 """The verdict on chains: right where chains are good, harsh where they are not."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
+from scipy.signal import lfilter
 
 from gplc.chains import Chain, Position
 from gplc.diagnostics import (
@@ -13,12 +15,13 @@ from gplc.diagnostics import (
     autocorrelation_time,
     converged,
     diagnose,
+    find_modes,
     judged,
     table,
     worst_rhat,
 )
 from gplc.draws import Draws
-from gplc.models import Standard
+from gplc.models import LatentCovariate, Standard
 from gplc.models.base import Unknowns
 from gplc.models.landmarks import KINDS
 
@@ -81,13 +84,65 @@ def test_independent_draws_get_a_good_verdict(independent):
     assert "Verdict: fine" in str(found)
 
 
-def test_two_far_modes_get_a_bad_verdict(independent):
-    theta = independent.theta.copy()
-    theta[:2] += 10.0
-    apart = draws_of(theta)
-    found = diagnose(apart, chains_of(apart))
+def autoregressions(rng, shape, phi):
+    """Stationary series along the second axis, of variance one and tau (1 + phi) / (1 - phi)."""
+    noise = rng.standard_normal(shape) * np.sqrt(1.0 - phi**2)
+    noise[:, 0] /= np.sqrt(1.0 - phi**2)
+    return lfilter([1.0], [1.0, -phi], noise, axis=1)
+
+
+def made_up(rng, phi=0.0, signs=None):
+    """Draws of four chains, with predictions and a signature at five landmarks."""
+    kept = autoregressions(rng, (4, 1000, len(KINDS) + 1, 5), phi)
+    kept[:, :, -1] += 5.0 if signs is None else signs
+    # Chains change the sign of all w at will.
+    kept[:, :, -1] *= rng.choice([-1.0, 1.0], (4, 1000, 1))
+    return draws_of(autoregressions(rng, (4, 1000, 2), phi), kept, LatentCovariate)
+
+
+def test_two_far_modes_with_other_predictions_are_told():
+    draws = made_up(np.random.default_rng(8))
+    draws.theta[:2] += 10.0
+    draws.judged[:2, :, 0, 3] += 3.0
+    found = diagnose(draws, chains_of(draws))
+    assert found.modes.groups == ((0, 1), (2, 3))
+    assert found.modes.worst == "f(x) at row 30"
+    assert found.modes.gap == pytest.approx(3.0, abs=0.2)
+    assert not found.modes.agree
+    assert "in 2 modes (chains 1 and 2, 3 and 4)" in found.verdict
+    assert "f(x) at row 30 by 3." in found.verdict
+    again = Diagnostics.from_record(json.loads(json.dumps(found.to_record())))
+    assert (again.modes, again.verdict) == (found.modes, found.verdict)
+
+
+def test_two_far_modes_with_the_same_predictions_are_told():
+    draws = made_up(np.random.default_rng(9))
+    draws.theta[[0, 3]] += 10.0
+    found = diagnose(draws, chains_of(draws))
+    assert found.modes.groups == ((0, 3), (1, 2))
+    assert found.modes.agree
+    assert "predictions agree within" in found.verdict
     assert not found.ok
-    assert "R-hat" in found.verdict
+
+
+def test_mirrored_stretches_are_modes_only_relative_to_each_other():
+    """In chain 3 the signature of two landmarks has the other sign than that of the rest."""
+    rng = np.random.default_rng(10)
+    signs = np.full((4, 1, 5), 5.0)
+    signs[2, :, :2] *= -1.0
+    draws = made_up(rng, signs=signs)
+    assert find_modes(draws).groups == ((0, 1, 3), (2,))
+    assert find_modes(made_up(rng, signs=np.full((4, 1, 5), 5.0))) is None
+
+
+@pytest.mark.parametrize("phi", [0.98, 0.99, 0.998])
+def test_slow_chains_are_not_taken_for_modes(phi):
+    # No false alarm in 100 seeds with 5 or 60 quantities at any of these; here are 22.
+    draws = made_up(np.random.default_rng(11), phi)
+    found = diagnose(draws, chains_of(draws))
+    assert not found.ok
+    assert found.modes is None
+    assert "slow rather than apart" in found.verdict
     assert 'draws="auto"' in found.verdict
 
 
