@@ -194,8 +194,8 @@ class Modes(NamedTuple):
         return self.gap < SAME_PREDICTIONS
 
     def __str__(self) -> str:
-        chains = ", ".join(" and ".join(str(k + 1) for k in group) for group in self.groups)
-        told = f"the chains are in {len(self.groups)} modes (chains {chains})"
+        chains = [", ".join(str(number + 1) for number in group) for group in self.groups]
+        told = f"the chains are in {len(self.groups)} modes ({' against '.join(chains)})"
         if not self.worst:
             return told
         if self.agree:

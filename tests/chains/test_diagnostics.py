@@ -12,6 +12,7 @@ from gplc.chains import Chain, Position
 from gplc.diagnostics import (
     MOST_RHAT,
     Diagnostics,
+    Row,
     autocorrelation_time,
     converged,
     diagnose,
@@ -109,7 +110,7 @@ def test_two_far_modes_with_other_predictions_are_told():
     assert found.modes.worst == "f(x) at row 30"
     assert found.modes.gap == pytest.approx(3.0, abs=0.2)
     assert not found.modes.agree
-    assert "in 2 modes (chains 1 and 2, 3 and 4)" in found.verdict
+    assert "in 2 modes (1, 2 against 3, 4)" in found.verdict
     assert "f(x) at row 30 by 3." in found.verdict
     again = Diagnostics.from_record(json.loads(json.dumps(found.to_record())))
     assert (again.modes, again.verdict) == (found.modes, found.verdict)
@@ -135,6 +136,15 @@ def test_mirrored_stretches_are_modes_only_relative_to_each_other():
     assert find_modes(made_up(rng, signs=np.full((4, 1, 5), 5.0))) is None
 
 
+def test_a_single_slow_quantity_is_rarely_taken_for_modes():
+    # With one quantity alone halves can agree by chance: 2 of 100 seeds; here 3 of 20 are too many.
+    found = [
+        find_modes(draws_of(autoregressions(np.random.default_rng(seed), (4, 1000, 1), 0.99)))
+        for seed in range(20)
+    ]
+    assert sum(modes is not None for modes in found) < 3
+
+
 @pytest.mark.parametrize("phi", [0.98, 0.99, 0.998])
 def test_slow_chains_are_not_taken_for_modes(phi):
     # No false alarm in 100 seeds with 5 or 60 quantities at any of these; here are 22.
@@ -144,6 +154,15 @@ def test_slow_chains_are_not_taken_for_modes(phi):
     assert found.modes is None
     assert "slow rather than apart" in found.verdict
     assert 'draws="auto"' in found.verdict
+
+
+@pytest.mark.parametrize(
+    "poor", [{"rhat": 1.02}, {"ess_bulk": 390.0}, {"ess_tail": 390.0}, {"rhat": np.nan}], ids=str
+)
+def test_each_limit_counts_by_itself(poor):
+    good = Row(0.0, 1.0, 0.01, 1.005, 1000.0, 1000.0, 4.0, 0.1)
+    assert converged({"log_density": good})
+    assert not converged({"log_density": good, "f(x) at row 3": good._replace(**poor)})
 
 
 def test_a_handful_of_draws_gets_a_bad_verdict():

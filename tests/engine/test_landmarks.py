@@ -62,6 +62,18 @@ def test_it_is_what_the_model_predicts_given_the_draw(case):
         assert np.max(np.abs(kept[2:4] - exact[2:])) < 0.5 * coarse
 
 
+@each_case
+def test_it_is_what_predictive_says(case):
+    """`Predictive` has moments and tails of the same components by code of its own."""
+    model, chain = drawn(case)
+    state = model.state(model.unknowns(chain.theta[-1], chain.latent[-1]))
+    means, sds = model._components_at_landmarks(model._conditioned(state))
+    dist = gplc.Predictive.from_arrays(means, sds)
+    lower, upper = model.landmarks.levels
+    expected = [dist.mean(), np.log(dist.std()), dist.cdf(lower), dist.sf(upper)]
+    np.testing.assert_allclose(model.judged(state)[:4], expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("key", [key for key in MODELS if key != "gplc"])
 def test_it_is_exact_where_the_function_does_not_depend_on_nodes(key):
     model, chain = drawn(key)
