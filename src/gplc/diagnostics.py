@@ -224,7 +224,7 @@ def find_modes(draws: Draws) -> Modes | None:
     """
     series = judged(draws)
     values = np.concatenate(
-        [np.stack(list(series.values()), axis=-1), _relative_signature(draws)], axis=-1
+        [np.stack(list(series.values()), axis=-1), relative_signature(draws)], axis=-1
     )
     values = values[:, :, np.isfinite(values).all(axis=(0, 1))]
     if values.shape[0] < 2 or values.shape[1] < 4 or values.shape[2] == 0:
@@ -239,10 +239,20 @@ def find_modes(draws: Draws) -> Modes | None:
     return Modes(groups, gaps.get(worst, math.nan), worst)
 
 
-def _relative_signature(draws: Draws) -> Array:
+def relative_signature(draws: Draws) -> Array:
     """The signature, with signs relative to the landmark where it is largest: (chains, draws, s).
 
-    The model is the same if all signs change, and chains change them all the time.
+    The model is the same if all signs change, and chains change them all the time. A landmark
+    whose values change sign has been mirrored relative to that one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kept = np.zeros((1, 2, 5, 2))
+    >>> kept[0, :, 4] = [[1.0, 3.0], [1.0, -3.0]]
+    >>> empty, density = np.empty((1, 2, 0)), np.zeros((1, 2))
+    >>> relative_signature(Draws((), empty, empty, density, kept, empty)).tolist()
+    [[[1.0, 3.0], [-1.0, 3.0]]]
     """
     signature = draws.judged[:, :, len(KINDS) :]
     if signature.size == 0:

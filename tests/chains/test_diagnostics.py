@@ -137,7 +137,7 @@ def test_mirrored_stretches_are_modes_only_relative_to_each_other():
 
 
 def test_a_single_slow_quantity_is_rarely_taken_for_modes():
-    # With one quantity alone halves can agree by chance: 2 of 100 seeds; here 3 of 20 are too many.
+    # Halves of a single quantity can agree by chance: in 2 of 100 seeds. 3 of 20 are too many.
     found = [
         find_modes(draws_of(autoregressions(np.random.default_rng(seed), (4, 1000, 1), 0.99)))
         for seed in range(20)
