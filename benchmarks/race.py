@@ -5,8 +5,8 @@
 
 Every scheme of a model runs on the same data, in turn, once for each seed, so that a busy machine
 slows all alike. A run has a warm-up that is not counted, and draws until its CPU time is used up.
-What is judged is the smallest effective sample size (bulk, arviz-stats) among all
-hyperparameters, the log density and the latent summaries (sum w^2, or sum z and sum z^2), per CPU
+What counts is the smallest effective sample size (bulk, arviz-stats) among all that
+`gplc.diagnostics` judges (hyperparameters, the log density, and predictions at landmarks), per CPU
 second. Ratios are taken seed by seed, to the paper's scheme; the table shows their median and
 range. The effective sample size of one short chain is too large if the chain has not been
 everywhere. So rates of all seeds together are given too ("pooled"): there the size counts what
@@ -38,7 +38,9 @@ from arviz_stats.base import array_stats
 from numpy.typing import NDArray
 
 from gplc import datasets
-from gplc.chains import advance, start
+from gplc.chains import advance, judged_of, start
+from gplc.diagnostics import judged
+from gplc.draws import Draws
 from gplc.models import MODELS, Model
 
 Array = NDArray[np.float64]
@@ -68,15 +70,14 @@ def model_of(key: str, data: str, n: int, number: int = 1) -> Model:
     return MODELS[key](X, (made.y - made.y.mean()) / made.y.std())
 
 
-def quantities(model: Model, theta: Array, latent: Array, log_density: Array) -> dict[str, Array]:
+def quantities(
+    model: Model, theta: Array, latent: Array, log_density: Array, kept: Array
+) -> dict[str, Array]:
     """What is judged: one series for each quantity."""
-    result = dict(zip(model.names, theta.T, strict=True))
-    result["log density"] = log_density
-    if model.key == "gplv":
-        result["sum z"] = latent.sum(axis=1)
-    if model.n_latent:
-        result[f"sum {'w' if model.key == 'gplc' else 'z'}^2"] = (latent**2).sum(axis=1)
-    return result
+    rows = tuple(model.landmarks.rows.tolist())
+    chain = (each[None] for each in (theta, latent, log_density, kept, np.empty((len(theta), 0))))
+    draws = Draws(model.names, *chain, type(model), model.node_size, rows)
+    return {name: series[0] for name, series in judged(draws).items()}
 
 
 def run_scheme(model: Model, scheme: str, seed: int, seconds: float, warmup: int) -> Run:
@@ -88,7 +89,7 @@ def run_scheme(model: Model, scheme: str, seed: int, seconds: float, warmup: int
         each = spent / len(chain.log_density)
         more = int(np.clip((seconds - spent) / each, 20, 2000))
         chain = chain.followed_by(advance(model, chain.position, more, tune=False))
-    found = quantities(model, chain.theta, chain.latent, chain.log_density)
+    found = quantities(model, chain.theta, chain.latent, chain.log_density, chain.judged)
     return Run(chain.theta, found, chain.seconds["draws"])
 
 
@@ -109,10 +110,9 @@ def pooled(runs: Sequence[Run]) -> float:
     # As many draws of each as the shortest has, and that share of the time.
     draws = min(len(run.theta) for run in runs)
     seconds = sum(run.seconds * draws / len(run.theta) for run in runs)
-    sizes = (
-        effective(np.stack([run.quantities[name][:draws] for run in runs]))
-        for name in runs[0].quantities
-    )
+    # A tail that is empty in all draws of a run is not judged there.
+    names = set.intersection(*(set(run.quantities) for run in runs))
+    sizes = (effective(np.stack([run.quantities[name][:draws] for run in runs])) for name in names)
     return min(sizes) / seconds
 
 
@@ -144,7 +144,8 @@ def numpyro_runner(warmup: int) -> Callable[[Model, int, float], Run] | None:
         drawn = sample(model, seed, seconds)
         if drawn.divergences:
             print(f"NumPyro: {drawn.divergences} divergences in {len(drawn.theta)} draws")
-        found = quantities(model, drawn.theta, drawn.latent, drawn.log_density)
+        kept = judged_of(model, drawn.theta, drawn.latent)
+        found = quantities(model, drawn.theta, drawn.latent, drawn.log_density, kept)
         return Run(drawn.theta, found, drawn.seconds)
 
     return run

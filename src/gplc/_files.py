@@ -27,7 +27,7 @@ MAGIC = b"\ngplc-sha256:"
 TRAILER = len(MAGIC) + 64
 
 # The format that is written. Files from before it had a number are of format 1.
-FORMAT = 2
+FORMAT = 3
 
 # How netCDF marks a dimension that has no values.
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"

@@ -45,6 +45,9 @@ class Chain:
         w or z.
     log_density : (draws,) array
         Log of prior times likelihood.
+    judged : (draws, kinds, landmarks) array
+        What `Model.judged` says of each draw after warm-up. Of draws from an older file it was
+        not kept, and there are no landmarks; `with_judged` computes it.
     acceptance : dict of str to float
         Mean share of accepted proposals after warm-up, by update.
     events : Counter
@@ -60,6 +63,7 @@ class Chain:
     theta: Array
     latent: Array
     log_density: Array
+    judged: Array
     acceptance: dict[str, float]
     events: Counter[str]
     seconds: dict[str, float]
@@ -73,6 +77,7 @@ class Chain:
             np.empty((0, len(model.names))),
             np.empty((0, model.n_latent)),
             np.empty(0),
+            np.empty((0, *model.judged_shape)),
             {},
             Counter(),
             {},
@@ -92,6 +97,7 @@ class Chain:
             np.concatenate([self.theta, later.theta]),
             np.concatenate([self.latent, later.latent]),
             np.concatenate([self.log_density, later.log_density]),
+            np.concatenate([self.judged, later.judged]),
             acceptance,
             self.events + later.events,
             {
@@ -101,6 +107,25 @@ class Chain:
             later.position,
             self.names,
         )
+
+
+def with_judged(model: Model, chains: Sequence[Chain]) -> list[Chain]:
+    """The chains, each with what is judged of its draws: computed anew where it was not kept."""
+    if all(chain.judged.shape[1:] == model.judged_shape for chain in chains):
+        return list(chains)
+    return [
+        dataclasses.replace(chain, judged=judged_of(model, chain.theta, chain.latent))
+        for chain in chains
+    ]
+
+
+def judged_of(model: Model, theta: Array, latent: Array) -> Array:
+    """What `Model.judged` says of draws (draws, ...), for a factorisation each."""
+    with threadpool_limits(limits=1, user_api="blas"):  # as in `advance`
+        found = [
+            model.judged(model.state(Unknowns(*draw))) for draw in zip(theta, latent, strict=True)
+        ]
+    return np.array(found).reshape(-1, *model.judged_shape)
 
 
 def labels(scheme: Sequence[Update]) -> list[str]:
@@ -166,6 +191,7 @@ def advance(model: Model, position: Position, iterations: int, tune: bool) -> Ch
     theta = np.empty((iterations, len(model.names)))
     latent = np.empty((iterations, model.n_latent))
     log_density = np.empty(iterations)
+    judged = np.empty((0 if tune else iterations, *model.judged_shape))
     accepted = dict.fromkeys(keys, 0.0)
     before = model.ledger.copy()
     events: Counter[str] = Counter()
@@ -188,12 +214,15 @@ def advance(model: Model, position: Position, iterations: int, tune: bool) -> Ch
             unknowns = Unknowns(*map(np.ascontiguousarray, state.unknowns))
             theta[row], latent[row] = unknowns
             log_density[row] = state.log_density
+            if not tune:
+                judged[row] = model.judged(state)
     spent = time.process_time() - began
     events.update(model.ledger - before)
     return Chain(
         theta,
         latent,
         log_density,
+        judged,
         {key: total / max(iterations, 1) for key, total in accepted.items()},
         events,
         {"warmup" if tune else "draws": spent},

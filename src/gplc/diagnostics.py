@@ -1,13 +1,16 @@
 """Can these chains be trusted? R-hat, effective sample sizes, the paper's tau, and a verdict.
 
-Raw latent covariates w_i are never judged: the model is the same under w -> -w, so that chains may
-disagree on them and both be right. Sums of squares are.
+What is judged is what people look at: predictions at a few rows, besides the hyperparameters and
+the log density. Latent covariates w_i are not: the model is the same under w -> -w, so that
+chains may disagree on them and both be right.
 """
 
 import dataclasses
+import functools
+import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,11 +21,20 @@ from scipy.fft import irfft, next_fast_len, rfft
 from gplc._types import Array
 from gplc.chains import Chain, labels
 from gplc.draws import Draws
+from gplc.models.landmarks import KINDS, TAILS
 
 MOST_RHAT = 1.01
 LEAST_ESS = 400.0
 # Share of updates that may end in a numerical event before the verdict mentions it.
 MOST_EVENTS = 0.01
+# A probability with a smaller SD over the draws is the same in all, whatever its digits do.
+LEAST_SPREAD = 1e-3
+# Between the kind of a quantity and the row it is about, in its name.
+AT_ROW = " at row "
+# Chains are in different modes if R-hat - 1 is so large, and so many times smaller within groups.
+LEAST_APART, CLEARER = 0.1, 4.0
+# Predictions of modes agree if they are less than so many SDs apart.
+SAME_PREDICTIONS = 0.5
 # The sum of autocorrelations stops at the first lag that is at least this many tau.
 CUT_OFF = 5.0
 
@@ -92,42 +104,189 @@ def autocorrelations(values: ArrayLike) -> Array:
 def judged(draws: Draws) -> dict[str, Array]:
     """The quantities that convergence is judged on: (chains, draws) each.
 
-    Log hyperparameters, the log density, and what the model says of its latent values.
+    Log hyperparameters, the log density, and what people look at: mean, log SD and tails of a new
+    y at the landmarks of the model. A tail whose probability is the same in all draws, to three
+    digits, is left out.
     """
     result = {f"log {name}": draws.theta[:, :, k] for k, name in enumerate(draws.names)}
     result["log_density"] = draws.log_density
-    return result | draws.model_class.judged(draws.latent)
+    for kind, values in zip(KINDS, np.moveaxis(draws.judged, 2, 0), strict=False):
+        for row, series in zip(draws.landmarks, np.moveaxis(values, 2, 0), strict=False):
+            if not (kind in TAILS and series.size and series.std() < LEAST_SPREAD):
+                result[f"{kind}{AT_ROW}{row}"] = series
+    return result
 
 
 def table(draws: Draws, seconds_per_draw: float = math.nan) -> dict[str, Row]:
     """One row for every quantity that is judged; R-hat, ESS and MCSE are arviz-stats' own."""
-    return {name: _row(values, seconds_per_draw) for name, values in judged(draws).items()}
+    series = judged(draws)
+    values = np.stack(list(series.values()), axis=-1)
+    # With an impossible state among the draws nothing can be told, which counts as bad.
+    told = np.isfinite(values).all(axis=(0, 1))
+    columns = np.full((len(Row._fields), told.size), np.nan)
+    columns[:, told] = _columns(values[:, :, told], seconds_per_draw)
+    return dict(zip(series, map(Row._make, columns.T.tolist()), strict=True))
 
 
-def _row(values: Array, seconds_per_draw: float) -> Row:
-    if not np.isfinite(values).all():
-        # An impossible state among the draws: nothing can be told, which counts as bad.
-        return Row(*[math.nan] * len(Row._fields))
-
+def _columns(values: Array, seconds_per_draw: float) -> Array:
+    """The numbers of a `Row`, for finite series (chains, draws, quantities): a column for each."""
     from arviz_stats.base import array_stats  # it takes a second to import: only when needed
 
-    def of(function: str, **settings: object) -> float:
+    def of(function: str, **settings: object) -> Array:
+        if values.shape[1] < 4 or values.shape[2] == 0:  # four draws make two halves of a chain
+            return np.full(values.shape[2], np.nan)
         with np.errstate(all="ignore"):
             answer = getattr(array_stats, function)(values, chain_axis=0, draw_axis=1, **settings)
-        return float(answer)
+        return np.asarray(answer, dtype=np.float64)
 
-    tau = autocorrelation_time(values)
-    short = values.shape[1] < 4  # arviz-stats needs four draws to split a chain in two
-    return Row(
-        float(values.mean()),
-        float(values.std()),
-        math.nan if short else of("mcse", method="mean"),
-        math.nan if short else of("rhat", method="rank"),
-        math.nan if short else of("ess", method="bulk"),
-        math.nan if short else of("ess", method="tail", prob=(0.05, 0.95)),
-        tau,
-        tau * seconds_per_draw,
+    tau = np.array([autocorrelation_time(series) for series in np.moveaxis(values, 2, 0)])
+    return np.array(
+        [
+            values.mean(axis=(0, 1)),
+            values.std(axis=(0, 1)),
+            of("mcse", method="mean"),
+            of("rhat", method="rank"),
+            of("ess", method="bulk"),
+            of("ess", method="tail", prob=(0.05, 0.95)),
+            tau,
+            tau * seconds_per_draw,
+        ]
     )
+
+
+def worst_rhat(draws: Draws) -> float:
+    """The largest R-hat of all that is judged, of split chains but without ranks: a quick look.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> theta = np.random.default_rng(0).standard_normal((2, 100, 1))
+    >>> empty = np.empty((2, 100, 0))
+    >>> draws = Draws(("noise_sd",), theta, empty, theta[:, :, 0], empty[..., None], empty)
+    >>> round(worst_rhat(draws), 2)
+    1.0
+    """
+    return float(np.max(_plain_rhat(np.stack(list(judged(draws).values()), axis=-1))))
+
+
+def _plain_rhat(values: Array) -> Array:
+    """R-hat of split chains (chains, draws, quantities), each in its own units: (quantities,)."""
+    half = values.shape[1] // 2
+    if half < 2:
+        return np.full(values.shape[2], np.nan)
+    split = np.concatenate([values[:, :half], values[:, -half:]])
+    with np.errstate(all="ignore"):
+        within = split.var(axis=1, ddof=1).mean(axis=0)
+        between = split.mean(axis=1).var(axis=0, ddof=1)
+        return np.sqrt((half - 1) / half + between / within)
+
+
+class Modes(NamedTuple):
+    """Chains in different modes: groups that agree within themselves and not with each other."""
+
+    groups: tuple[tuple[int, ...], ...]  # numbers of the chains of each, from 0
+    gap: float  # how far apart predictions of two groups are at most, in SDs within groups
+    worst: str  # the prediction that is so far apart
+
+    @property
+    def agree(self) -> bool:
+        """Whether the groups predict the same, more or less."""
+        return self.gap < SAME_PREDICTIONS
+
+    def __str__(self) -> str:
+        chains = [", ".join(str(number + 1) for number in group) for group in self.groups]
+        told = f"the chains are in {len(self.groups)} modes ({' against '.join(chains)})"
+        if not self.worst:
+            return told
+        if self.agree:
+            return f"{told}, whose predictions agree within {self.gap:.0%} of their SD"
+        return f"{told}, whose predictions differ, {self.worst} by {self.gap:.1f} SD"
+
+
+def find_modes(draws: Draws) -> Modes | None:
+    """Groups of chains in different modes, or None: then chains that disagree are slow.
+
+    Beginning with single chains, the two groups that agree best become one, again and again. If
+    R-hat (less 1) is at least four times smaller within some groups than over all chains, these
+    are modes. Chains that are slow disagree with their own halves too, and no grouping helps
+    (unless they are so slow that they hardly move in the whole run: nobody can tell that from
+    modes). Compared are all quantities that are judged, and the signature of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> theta = np.random.default_rng(0).standard_normal((4, 200, 1))
+    >>> theta[::2] += 5.0
+    >>> empty = np.empty((4, 200, 0))
+    >>> draws = Draws(("noise_sd",), theta, empty, theta[:, :, 0], empty[..., None], empty)
+    >>> find_modes(draws).groups
+    ((0, 2), (1, 3))
+    """
+    series = judged(draws)
+    values = np.concatenate(
+        [np.stack(list(series.values()), axis=-1), relative_signature(draws)], axis=-1
+    )
+    values = values[:, :, np.isfinite(values).all(axis=(0, 1))]
+    if values.shape[0] < 2 or values.shape[1] < 4 or values.shape[2] == 0:
+        return None
+    *finer, (overall, _) = _partitions(values)
+    apart = [groups for excess, groups in finer if CLEARER * excess <= overall]
+    if overall < LEAST_APART or not apart:
+        return None
+    groups = tuple(sorted(apart[-1]))
+    gaps = {name: _gap(each, groups) for name, each in series.items() if AT_ROW in name}
+    worst = max(gaps, key=lambda name: gaps[name], default="")
+    return Modes(groups, gaps.get(worst, math.nan), worst)
+
+
+def relative_signature(draws: Draws) -> Array:
+    """The signature, with signs relative to the landmark where it is largest: (chains, draws, s).
+
+    The model is the same if all signs change, and chains change them all the time. A landmark
+    whose values change sign has been mirrored relative to that one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kept = np.zeros((1, 2, 5, 2))
+    >>> kept[0, :, 4] = [[1.0, 3.0], [1.0, -3.0]]
+    >>> empty, density = np.empty((1, 2, 0)), np.zeros((1, 2))
+    >>> relative_signature(Draws((), empty, empty, density, kept, empty)).tolist()
+    [[[1.0, 3.0], [-1.0, 3.0]]]
+    """
+    signature = draws.judged[:, :, len(KINDS) :]
+    if signature.size == 0:
+        return np.empty((*draws.log_density.shape, 0))
+    largest = np.argmax(np.mean(np.abs(signature), axis=(0, 1)), axis=-1)
+    reference = np.take_along_axis(signature, largest[None, None, :, None], axis=-1)
+    return (signature * np.sign(reference)).reshape(*draws.log_density.shape, -1)
+
+
+def _partitions(values: Array) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
+    """Ever fewer groups of chains, from single ones to all, and the worst R-hat - 1 in a group."""
+
+    @functools.cache
+    def excess(group: tuple[int, ...]) -> float:
+        found = _plain_rhat(values[list(group)]) - 1.0
+        return float(np.max(found, where=~np.isnan(found), initial=0.0))
+
+    groups: list[tuple[int, ...]] = [(number,) for number in range(values.shape[0])]
+    while True:
+        yield max(map(excess, groups)), groups
+        if len(groups) == 1:
+            return
+        pairs = itertools.combinations(groups, 2)
+        one, other = min(pairs, key=lambda pair: excess(tuple(sorted(pair[0] + pair[1]))))
+        rest = [group for group in groups if group not in (one, other)]
+        groups = [*rest, tuple(sorted(one + other))]
+
+
+def _gap(values: Array, groups: Sequence[Sequence[int]]) -> float:
+    """The largest difference between means of two groups, in SDs within groups."""
+    each = [values[list(group)] for group in groups]
+    means = [float(group.mean()) for group in each]
+    sd = math.sqrt(np.mean([group.var() for group in each]))
+    return (max(means) - min(means)) / sd if sd > 0.0 else math.nan
 
 
 def converged(rows: Mapping[str, Row]) -> bool:
@@ -164,6 +323,8 @@ class Diagnostics:
         Chains, and draws kept of each.
     stopped : str
         Why sampling stopped, in plain words.
+    modes : Modes, optional
+        Groups of chains in different modes, if something has not converged for that reason.
     """
 
     rows: Mapping[str, Row]
@@ -174,19 +335,26 @@ class Diagnostics:
     n_chains: int
     n_draws: int
     stopped: str = ""
+    modes: Modes | None = None
 
     def to_record(self) -> dict[str, Any]:
         """All of it in JSON's terms."""
         record = dataclasses.asdict(self)
         record["rows"] = {name: list(row) for name, row in self.rows.items()}
         record["events"] = dict(self.events)
+        record["modes"] = None if self.modes is None else self.modes._asdict()
         return record
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Diagnostics":
         """The diagnostics that `to_record` gave."""
         rows = {name: Row(*row) for name, row in record["rows"].items()}
-        return cls(**{**record, "rows": rows, "events": Counter(record["events"])})
+        modes = record["modes"]
+        if modes is not None:
+            groups = tuple(tuple(group) for group in modes["groups"])
+            modes = Modes(**{**modes, "groups": groups})
+        events = Counter(record["events"])
+        return cls(**{**record, "rows": rows, "events": events, "modes": modes})
 
     @property
     def problems(self) -> list[str]:
@@ -203,10 +371,9 @@ class Diagnostics:
             found.append(
                 f"{len(poor)} of {len(self.rows)} quantities have not converged (R-hat below "
                 f"{MOST_RHAT} and ESS above {LEAST_ESS:.0f} are wanted); worst is {worst}: R-hat "
-                f"{row.rhat:.3f}, bulk ESS {row.ess_bulk:.0f}, tail ESS {row.ess_tail:.0f}. "
-                'Sample longer (more draws, or draws="auto"); if R-hat stays high, look at the '
-                "traces"
+                f"{row.rhat:.3f}, bulk ESS {row.ess_bulk:.0f}, tail ESS {row.ess_tail:.0f}"
             )
+            found.append(self._cause())
         iterations = self.n_chains * self.n_draws
         for event, count in sorted(self.numerical_events.items()):
             if count > MOST_EVENTS * iterations:
@@ -215,6 +382,15 @@ class Diagnostics:
                     "to singular: raise the prior mean of noise_sd, or check for repeated rows"
                 )
         return found
+
+    def _cause(self) -> str:
+        """Why something has not converged, and what to do."""
+        if self.modes is None:
+            slow = "the chains are slow rather than apart: " if self.n_chains > 1 else ""
+            return slow + 'sample longer (more draws, or draws="auto")'
+        if self.modes.agree:
+            return f"{self.modes}: use predictions with care, and no hyperparameters"
+        return f'{self.modes}: more draws (draws="auto") help only if chains cross'
 
     @property
     def numerical_events(self) -> dict[str, int]:
@@ -236,17 +412,40 @@ class Diagnostics:
         """Fine, or what is wrong and what to do."""
         return "fine" if self.ok else "; ".join(self.problems)
 
+    @property
+    def leading(self) -> dict[str, str]:
+        """What is shown, by its title: every single quantity, and the worst row of each kind.
+
+        Examples
+        --------
+        >>> poor, good = Row(0, 1, 0, 1.1, 50, 50, 1, 1), Row(0, 1, 0, 1.0, 500, 500, 1, 1)
+        >>> rows = {"log_density": good, "f(x) at row 3": good, "f(x) at row 7": poor}
+        >>> Diagnostics(rows, {}, Counter(), {}, {}, 4, 1000).leading
+        {'log_density': 'log_density', 'f(x), worst of 2': 'f(x) at row 7'}
+        """
+        kinds: dict[str, list[str]] = {}
+        for name in self.rows:
+            kinds.setdefault(name.partition(AT_ROW)[0], []).append(name)
+        return {
+            kind if names == [kind] else f"{kind}, worst of {len(names)}": max(
+                names, key=lambda name: _badness(self.rows[name])
+            )
+            for kind, names in kinds.items()
+        }
+
     def __str__(self) -> str:
-        width = max(len(name) for name in self.rows)
+        leading = self.leading
+        width = max(map(len, leading))
         lines = [
             f"{self.n_chains} chains of {self.n_draws} draws. {self.stopped}".rstrip(),
             "",
             f"{'':{width}}  {'mean':>10} {'sd':>10} {'mcse':>9} {'R-hat':>6} "
             f"{'bulk':>7} {'tail':>7} {'tau':>7} {'tau CPU s':>9}",
         ]
-        for name, row in self.rows.items():
+        for title, name in leading.items():
+            row = self.rows[name]
             lines.append(
-                f"{name:{width}}  {row.mean:10.4g} {row.sd:10.4g} {row.mcse:9.2g} "
+                f"{title:{width}}  {row.mean:10.4g} {row.sd:10.4g} {row.mcse:9.2g} "
                 f"{row.rhat:6.3f} {row.ess_bulk:7.0f} {row.ess_tail:7.0f} {row.tau:7.1f} "
                 f"{row.tau_cpu:9.3g}"
             )
@@ -264,9 +463,10 @@ class Diagnostics:
 
 
 def _badness(row: Row) -> float:
-    if math.isnan(row.rhat) or math.isnan(row.ess_bulk):
+    effective = min(row.ess_bulk, row.ess_tail)
+    if math.isnan(row.rhat) or math.isnan(effective):
         return math.inf
-    return max(row.rhat - 1.0, 0.0) / (MOST_RHAT - 1.0) + LEAST_ESS / max(row.ess_bulk, 1.0)
+    return max(row.rhat - 1.0, 0.0) / (MOST_RHAT - 1.0) + LEAST_ESS / max(effective, 1.0)
 
 
 def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagnostics:
@@ -314,8 +514,9 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
         name: float(np.mean([chain.acceptance[name] for chain in chains]))
         for name in chains[0].acceptance
     }
+    rows = table(draws, per_draw)
     return Diagnostics(
-        table(draws, per_draw),
+        rows,
         acceptance,
         events,
         dict(seconds),
@@ -323,6 +524,7 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
         n_chains,
         n_draws,
         stopped,
+        None if converged(rows) else find_modes(draws),
     )
 
 

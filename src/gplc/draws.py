@@ -65,21 +65,27 @@ class Draws(Mapping[str, Array]):
         Latent values.
     log_density : (chains, draws) array
         Log of prior times likelihood.
+    judged : (chains, draws, kinds, landmarks) array
+        What is kept of each draw at the landmarks of the model; see `Model.judged`.
     nodes : (chains, draws, count) array
         Standard normal numbers for the latent value of a new case; they belong to the draw.
     model_class : type of Model
         The model they are of, which says what its latent values are called.
     latent_columns : int
         Latent values of a case; with several, ``"w"`` is (chains, draws, latent_columns, n).
+    landmarks : tuple of int
+        Numbers of the training rows that are landmarks.
     """
 
     names: tuple[str, ...]
     theta: Array
     latent: Array
     log_density: Array
+    judged: Array
     nodes: Array
     model_class: type[Model] = Model  # type: ignore[type-abstract]
     latent_columns: int = 1
+    landmarks: tuple[int, ...] = ()
 
     @classmethod
     def from_chains(
@@ -101,6 +107,7 @@ class Draws(Mapping[str, Array]):
             np.stack([chain.theta for chain in chains]),
             np.stack([chain.latent for chain in chains]),
             np.stack([chain.log_density for chain in chains]),
+            np.stack([chain.judged for chain in chains]),
             np.stack(
                 [
                     latent_nodes(
@@ -111,6 +118,7 @@ class Draws(Mapping[str, Array]):
             ),
             type(model),
             model.node_size,
+            tuple(model.landmarks.rows.tolist()),
         )
 
     @property
@@ -157,7 +165,8 @@ class Draws(Mapping[str, Array]):
         --------
         >>> import numpy as np
         >>> draws = Draws(("noise_sd",), np.zeros((2, 5, 1)), np.empty((2, 5, 0)),
-        ...               np.zeros((2, 5)), np.zeros((2, 5, 1)))
+        ...               np.zeros((2, 5)), np.zeros((2, 5, 4, 0)),
+        ...               np.zeros((2, 5, 1)))
         >>> draws.to_arviz()["posterior"]["noise_sd"].shape
         (2, 5)
         """

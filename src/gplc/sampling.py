@@ -12,8 +12,8 @@ import numpy as np
 
 from gplc import _check, storage
 from gplc._files import Claim, FileError
-from gplc.chains import Chain, run_chains, scheme_of
-from gplc.diagnostics import converged, table
+from gplc.chains import Chain, run_chains, scheme_of, with_judged
+from gplc.diagnostics import converged, table, worst_rhat
 from gplc.draws import Draws
 from gplc.models.base import Model, Update
 
@@ -95,8 +95,8 @@ def sample(
         begun, seed = storage.load_checkpoint(claim.path, model, marks, plan.chains, plan.warmup)
     goal = plan.max_draws if plan.draws == "auto" else plan.draws
     if begun is not None:
-        begun = _ready(begun, plan.scheme, goal)
-    watcher = _Watcher(plan, marks, seed, claim)
+        begun = with_judged(model, _ready(begun, plan.scheme, goal))
+    watcher = _Watcher(model, plan, marks, seed, claim)
     stopped = f"Stopped at the {goal} draws asked for."
     target = min(FIRST_LOOK, goal) if plan.draws == "auto" else goal
     now = begun
@@ -117,8 +117,7 @@ def sample(
                 stopped = watcher.reason
                 break
             if plan.draws == "auto":
-                draws = Draws.from_chains(now, seed.spawn(len(now)), model, 1)
-                if converged(table(draws)):
+                if converged(table(_draws_of(now, model))):
                     stopped = f"Converged after {target} draws a chain."
                     break
                 stopped = f"Stopped at max_draws = {goal} before convergence."
@@ -146,11 +145,18 @@ def _ready(begun: list[Chain], scheme: list[Update], goal: int) -> list[Chain]:
         return begun
 
 
+def _draws_of(chains: list[Chain], model: Model) -> Draws:
+    """Draws to be judged; their nodes do not matter."""
+    seeds = [np.random.SeedSequence(0)] * len(chains)
+    return Draws.from_chains(chains, seeds, model, 1)
+
+
 class _Watcher:
     """Looks at running chains: shows progress, writes checkpoints, minds the clock."""
 
     def __init__(
         self,
+        model: Model,
         plan: Plan,
         marks: Mapping[str, str],
         seed: np.random.SeedSequence,
@@ -162,7 +168,7 @@ class _Watcher:
         self._began = time.perf_counter()
         self._saved = time.perf_counter()
         self._patience = CHECKPOINT_SECONDS
-        self._bars = _Bars(plan) if _shown(plan.progress) else None
+        self._bars = _Bars(model, plan) if _shown(plan.progress) else None
         self._claim = claim
         self._warned = False
         self.latest: list[Chain] | None = None
@@ -211,10 +217,11 @@ def _shown(progress: bool | str) -> bool:
 class _Bars:
     """One bar per chain: iteration, acceptance, R-hat so far, time left."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, model: Model, plan: Plan) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+        self._model = model
         goal = plan.max_draws if plan.draws == "auto" else plan.draws
         self._total = plan.warmup + goal
         self._console = Console(stderr=True)
@@ -235,7 +242,7 @@ class _Bars:
             self._progress.start()
 
     def show(self, chains: list[Chain]) -> None:
-        rhat = _rhat_so_far(chains)
+        rhat = math.nan if len(chains) < 2 else worst_rhat(_draws_of(chains, self._model))
         for task, chain in zip(self._tasks, chains, strict=True):
             state = "warm-up"
             if chain.acceptance:
@@ -249,15 +256,3 @@ class _Bars:
     def close(self) -> None:
         if not self._plain:
             self._progress.stop()
-
-
-def _rhat_so_far(chains: list[Chain]) -> float:
-    """R-hat of the log density: one number that tells how it is going."""
-    if len(chains) < 2 or chains[0].log_density.size < 8:
-        return math.nan
-    values = np.stack([chain.log_density for chain in chains])
-    half = values.shape[1] // 2
-    split = np.concatenate([values[:, :half], values[:, half : 2 * half]])
-    within = split.var(axis=1, ddof=1).mean()
-    between = split.mean(axis=1).var(ddof=1)
-    return math.sqrt((half - 1) / half + between / within) if within > 0 else math.nan

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gplc import _files
 from gplc._types import Array
@@ -22,12 +23,13 @@ from gplc.models.base import Model, Unknowns, Update
 
 CHECKPOINT, FIT = "checkpoint", "fit"
 
-# --- the schema: arrays of finite float64 by their dimensions, and texts of JSON ---------------
+# --- the schema: arrays of float64 by their dimensions, and texts of JSON ---------------
 
 RUN_ARRAYS = {
     "theta": ("chain", "draw", "hyperparameter"),
     "latent": ("chain", "draw", "case"),
     "log_density": ("chain", "draw"),
+    "judged": ("chain", "draw", "kind", "landmark"),
     "position_theta": ("chain", "hyperparameter"),
     "position_latent": ("chain", "case"),
 }
@@ -80,9 +82,13 @@ FIT_TEXTS = {
         "n_chains": int,
         "n_draws": int,
         "stopped": str,
+        "modes": ({"groups": [[int]], "gap": NUMBER, "worst": str}, None),
     },
 }
 TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
+
+# Quantities that were judged up to format 2, and told nothing.
+NO_LONGER_JUDGED = ("sum w^2", "sum z", "sum z^2")
 
 # More than anybody has made.
 MOST_ITERATIONS = 10**12
@@ -107,11 +113,13 @@ class Saved:
         contents = _files.read(path, kind)
         self.format = contents.format
         with _files.refusing(path):
+            if self.format < 3:  # which kept nothing that is judged
+                none = (*contents.arrays["log_density"].shape, 0, 0)
+                contents.arrays.setdefault("judged", np.empty(none))
             _check_arrays(contents.arrays, ARRAYS[kind])
             self.arrays = contents.arrays
             self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
-            if self.format == 1:
-                _bring_up_to_date(self.records)
+            _bring_up_to_date(self.records, self.format)
             for name, shape in TEXTS[kind].items():
                 if wrong := _misfit(self.records[name], shape, name):
                     raise ValueError(f"its {wrong} is not what gplc writes; use another copy")
@@ -127,6 +135,7 @@ class Saved:
                 arrays["theta"][number],
                 arrays["latent"][number],
                 arrays["log_density"][number],
+                arrays["judged"][number],
                 record["acceptance"],
                 Counter(record["events"]),
                 record["seconds"],
@@ -147,6 +156,8 @@ class Saved:
         names = tuple(self.records["names"])
         if (names, self.arrays["latent"].shape[2]) != (model.names, model.n_latent):
             raise ValueError(f"its draws are of {names}, the model has {model.names}; fit again")
+        if self.arrays["judged"].shape[2:] not in (model.judged_shape, (0, 0)):
+            raise ValueError("what is judged of its draws is not what this model keeps; fit again")
         if not all(model.priors.allows(self.arrays[each]) for each in ("theta", "position_theta")):
             raise ValueError("its draws are where the priors allow none; fit again")
         records = self.records["chains"]
@@ -178,10 +189,15 @@ def _check_arrays(arrays: Mapping[str, Array], schema: Mapping[str, tuple[str, .
                 f"its {name} has shape {values.shape}, not {expected} as the others; "
                 "use another copy"
             )
-        # A density may be impossible, if a chain never left the place where it began.
-        possible = values < math.inf if name == "log_density" else np.isfinite(values)
-        if not possible.all():
+        if not _possible(name, values).all():
             raise ValueError(f"its {name} is not finite; use another copy, or fit again")
+
+
+def _possible(name: str, values: Array) -> NDArray[np.bool_]:
+    if name == "log_density":  # it is -inf if a chain never left the place where it began
+        return values < math.inf
+    # What is judged is nan where it could not be computed.
+    return ~np.isinf(values) if name == "judged" else np.isfinite(values)
 
 
 def _parsed(texts: Mapping[str, str], name: str) -> Any:
@@ -231,8 +247,14 @@ def _misfit(value: Any, shape: Any, name: str, depth: int = 0) -> str:
     return next((wrong for wrong in nested if wrong), "")
 
 
-def _bring_up_to_date(records: dict[str, Any]) -> None:
-    """What was written otherwise in format 1, in place."""
+def _bring_up_to_date(records: dict[str, Any], written: int) -> None:
+    """What was written otherwise in older formats, in place."""
+    if written < 3 and "diagnostics" in records:
+        records["diagnostics"]["modes"] = None
+        for name in NO_LONGER_JUDGED:
+            records["diagnostics"]["rows"].pop(name, None)
+    if written > 1:
+        return
     for record in records["chains"]:
         record["learned"] = json.dumps([{"settings": each} for each in record["learned"]])
     if isinstance(records["seed"], str):
@@ -342,6 +364,7 @@ def _write(
         "theta": np.stack([chain.theta for chain in chains]),
         "latent": np.stack([chain.latent for chain in chains]),
         "log_density": np.stack([chain.log_density for chain in chains]),
+        "judged": np.stack([chain.judged for chain in chains]),
         "position_theta": np.stack([position.unknowns.theta for position in positions]),
         "position_latent": np.stack([position.unknowns.latent for position in positions]),
         **arrays,

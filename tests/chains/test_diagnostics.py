@@ -1,41 +1,48 @@
 """The verdict on chains: right where chains are good, harsh where they are not."""
 
+import json
 from collections import Counter
 
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
+from scipy.signal import lfilter
 
 from gplc.chains import Chain, Position
 from gplc.diagnostics import (
+    MOST_RHAT,
     Diagnostics,
+    Row,
     autocorrelation_time,
     converged,
     diagnose,
+    find_modes,
     judged,
     table,
+    worst_rhat,
 )
 from gplc.draws import Draws
 from gplc.models import LatentCovariate, Standard
 from gplc.models.base import Unknowns
+from gplc.models.landmarks import KINDS
 
 
-def draws_of(theta, latent=None, model_class=Standard):
+def draws_of(theta, kept=None, model_class=Standard):
+    """Draws made up: log hyperparameters, and what is kept at landmarks (none by default)."""
     chains, draws = theta.shape[:2]
-    if latent is None:
-        latent = np.empty((chains, draws, 0))
+    kept = np.empty((chains, draws, len(KINDS), 0)) if kept is None else kept
     names = tuple(f"length_scale[{k}]" for k in range(theta.shape[2]))
-    nodes = np.zeros((chains, draws, 1))
-    return Draws(names, theta, latent, theta.sum(axis=2), nodes, model_class)
+    latent, nodes = np.empty((chains, draws, 0)), np.zeros((chains, draws, 1))
+    rows = tuple(range(0, 10 * kept.shape[3], 10))
+    density = theta.sum(axis=2)
+    return Draws(names, theta, latent, density, kept, nodes, model_class, 1, rows)
 
 
 def chains_of(draws):
     position = Position(Unknowns(np.zeros(1), np.empty(0)), {}, (), 0)
     return [
-        Chain(theta, latent, density, {"w": 0.5}, Counter(), {"draws": 1.0}, position, draws.names)
-        for theta, latent, density in zip(
-            draws.theta, draws.latent, draws.log_density, strict=True
-        )
+        Chain(*arrays, {"w": 0.5}, Counter(), {"draws": 1.0}, position, draws.names)
+        for arrays in zip(draws.theta, draws.latent, draws.log_density, draws.judged, strict=True)
     ]
 
 
@@ -78,14 +85,84 @@ def test_independent_draws_get_a_good_verdict(independent):
     assert "Verdict: fine" in str(found)
 
 
-def test_two_far_modes_get_a_bad_verdict(independent):
-    theta = independent.theta.copy()
-    theta[:2] += 10.0
-    apart = draws_of(theta)
-    found = diagnose(apart, chains_of(apart))
+def autoregressions(rng, shape, phi):
+    """Stationary series along the second axis, of variance one and tau (1 + phi) / (1 - phi)."""
+    noise = rng.standard_normal(shape) * np.sqrt(1.0 - phi**2)
+    noise[:, 0] /= np.sqrt(1.0 - phi**2)
+    return lfilter([1.0], [1.0, -phi], noise, axis=1)
+
+
+def made_up(rng, phi=0.0, signs=None):
+    """Draws of four chains, with predictions and a signature at five landmarks."""
+    kept = autoregressions(rng, (4, 1000, len(KINDS) + 1, 5), phi)
+    kept[:, :, -1] += 5.0 if signs is None else signs
+    # Chains change the sign of all w at will.
+    kept[:, :, -1] *= rng.choice([-1.0, 1.0], (4, 1000, 1))
+    return draws_of(autoregressions(rng, (4, 1000, 2), phi), kept, LatentCovariate)
+
+
+def test_two_far_modes_with_other_predictions_are_told():
+    draws = made_up(np.random.default_rng(8))
+    draws.theta[:2] += 10.0
+    draws.judged[:2, :, 0, 3] += 3.0
+    found = diagnose(draws, chains_of(draws))
+    assert found.modes.groups == ((0, 1), (2, 3))
+    assert found.modes.worst == "f(x) at row 30"
+    assert found.modes.gap == pytest.approx(3.0, abs=0.2)
+    assert not found.modes.agree
+    assert "in 2 modes (1, 2 against 3, 4)" in found.verdict
+    assert "f(x) at row 30 by 3." in found.verdict
+    again = Diagnostics.from_record(json.loads(json.dumps(found.to_record())))
+    assert (again.modes, again.verdict) == (found.modes, found.verdict)
+
+
+def test_two_far_modes_with_the_same_predictions_are_told():
+    draws = made_up(np.random.default_rng(9))
+    draws.theta[[0, 3]] += 10.0
+    found = diagnose(draws, chains_of(draws))
+    assert found.modes.groups == ((0, 3), (1, 2))
+    assert found.modes.agree
+    assert "predictions agree within" in found.verdict
     assert not found.ok
-    assert "R-hat" in found.verdict
+
+
+def test_mirrored_stretches_are_modes_only_relative_to_each_other():
+    """In chain 3 the signature of two landmarks has the other sign than that of the rest."""
+    rng = np.random.default_rng(10)
+    signs = np.full((4, 1, 5), 5.0)
+    signs[2, :, :2] *= -1.0
+    draws = made_up(rng, signs=signs)
+    assert find_modes(draws).groups == ((0, 1, 3), (2,))
+    assert find_modes(made_up(rng, signs=np.full((4, 1, 5), 5.0))) is None
+
+
+def test_a_single_slow_quantity_is_rarely_taken_for_modes():
+    # Halves of a single quantity can agree by chance: in 2 of 100 seeds. 3 of 20 are too many.
+    found = [
+        find_modes(draws_of(autoregressions(np.random.default_rng(seed), (4, 1000, 1), 0.99)))
+        for seed in range(20)
+    ]
+    assert sum(modes is not None for modes in found) < 3
+
+
+@pytest.mark.parametrize("phi", [0.98, 0.99, 0.998])
+def test_slow_chains_are_not_taken_for_modes(phi):
+    # No false alarm in 100 seeds with 5 or 60 quantities at any of these; here are 22.
+    draws = made_up(np.random.default_rng(11), phi)
+    found = diagnose(draws, chains_of(draws))
+    assert not found.ok
+    assert found.modes is None
+    assert "slow rather than apart" in found.verdict
     assert 'draws="auto"' in found.verdict
+
+
+@pytest.mark.parametrize(
+    "poor", [{"rhat": 1.02}, {"ess_bulk": 390.0}, {"ess_tail": 390.0}, {"rhat": np.nan}], ids=str
+)
+def test_each_limit_counts_by_itself(poor):
+    good = Row(0.0, 1.0, 0.01, 1.005, 1000.0, 1000.0, 4.0, 0.1)
+    assert converged({"log_density": good})
+    assert not converged({"log_density": good, "f(x) at row 3": good._replace(**poor)})
 
 
 def test_a_handful_of_draws_gets_a_bad_verdict():
@@ -112,14 +189,51 @@ def test_many_numerical_events_get_a_bad_verdict(independent):
     assert "not positive definite" in diagnose(independent, chains).verdict
 
 
-def test_latent_covariates_are_judged_without_their_sign():
+def kept_at_landmarks(rng, chains=4, draws=1000, landmarks=3, kinds=4):
+    return 0.1 * rng.standard_normal((chains, draws, kinds, landmarks))
+
+
+def test_every_kind_at_every_landmark_is_judged_and_only_the_worst_shown():
     rng = np.random.default_rng(4)
-    latent = rng.standard_normal((2, 500, 3))
-    draws = draws_of(rng.standard_normal((2, 500, 1)), latent, LatentCovariate)
-    signs = np.array([1.0, -1.0])[:, None, None]
-    mirrored = draws_of(draws.theta, signs * latent, LatentCovariate)
-    np.testing.assert_allclose(judged(draws)["sum w^2"], judged(mirrored)["sum w^2"])
-    assert not any(name == "w" for name in judged(draws))
+    kept = kept_at_landmarks(rng)
+    kept[:2, :, 1, 2] += 1.0
+    draws = draws_of(rng.standard_normal((4, 1000, 1)), kept)
+    np.testing.assert_array_equal(judged(draws)["log SD(x) at row 20"], kept[:, :, 1, 2])
+    found = diagnose(draws, chains_of(draws))
+    assert len(found.rows) == 2 + 3 * len(KINDS)
+    assert found.leading["log SD(x), worst of 3"] == "log SD(x) at row 20"
+    assert "1 of 14 quantities" in found.verdict
+    assert "worst is log SD(x) at row 20" in found.verdict
+    assert str(found).count("worst of 3") == len(KINDS)
+    assert worst_rhat(draws) > 1.5 > worst_rhat(draws_of(draws.theta))
+
+
+def test_what_could_not_be_computed_counts_as_bad():
+    rng = np.random.default_rng(5)
+    kept = kept_at_landmarks(rng)
+    kept[3, 17] = np.nan
+    draws = draws_of(rng.standard_normal((4, 1000, 1)), kept)
+    rows = table(draws)
+    assert np.isnan(rows["f(x) at row 0"].rhat)
+    assert rows["log length_scale[0]"].rhat < MOST_RHAT
+    assert not converged(rows)
+    assert np.isnan(worst_rhat(draws))
+
+
+def test_a_tail_that_is_empty_in_all_draws_is_not_judged():
+    rng = np.random.default_rng(6)
+    kept = kept_at_landmarks(rng)
+    kept[:, :, KINDS.index("upper tail"), 1] = 0.0
+    names = judged(draws_of(rng.standard_normal((4, 1000, 1)), kept))
+    assert "upper tail at row 10" not in names
+    assert "lower tail at row 10" in names
+
+
+def test_the_signature_is_not_judged():
+    rng = np.random.default_rng(7)
+    theta = rng.standard_normal((4, 100, 1))
+    kept = kept_at_landmarks(rng, draws=100, kinds=len(KINDS) + 1)
+    assert list(judged(draws_of(theta, kept))) == list(judged(draws_of(theta, kept[:, :, :-1])))
 
 
 def test_record_and_back(independent):

@@ -13,6 +13,8 @@ import xarray
 import gplc
 from gplc import _files, storage
 from gplc._files import MAGIC, TRAILER, FileError
+from gplc.chains import judged_of
+from gplc.diagnostics import judged
 from gplc.models import LatentVariance, Update
 from gplc.samplers import Slice
 
@@ -64,6 +66,29 @@ def test_a_fit_of_format_1_predicts_what_it_did(name, tmp_path):
     again = gplc.load(tmp_path / "again.nc")
     same_predictions(again, name)
     assert again.chains_[0].position.learned == model.chains_[0].position.learned
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_what_is_judged_of_old_draws_is_computed_when_they_go_on(name, tmp_path):
+    model = gplc.load(DATA / name)
+    assert not any(row.startswith("sum") for row in model.diagnostics_.rows)
+    assert list(judged(model.draws_)) == list(model.diagnostics_.rows)
+    model.save(tmp_path / "again.nc")
+    model = gplc.load(tmp_path / "again.nc")
+    assert model.draws_.judged.size == 0
+    before = model.draws_.theta.shape[1]
+    model.extend(2)
+    draws = model.draws_
+    assert draws.judged.shape[1:] == (before + 2, *model.model_.judged_shape)
+    for kept, theta, latent in zip(draws.judged, draws.theta, draws.latent, strict=True):
+        np.testing.assert_allclose(kept, judged_of(model.model_, theta, latent), atol=1e-6)
+    assert any(row.startswith("f(x) at row") for row in model.diagnostics_.rows)
+
+
+def test_what_is_judged_of_another_model_is_refused(fit_file, tmp_path):
+    kept = _files.read(fit_file, "fit").arrays["judged"]
+    edited(fit_file, tmp_path / "forged.nc", arrays={"judged": kept[..., :-1]})
+    assert "not what this model keeps" in outcome(tmp_path / "forged.nc")
 
 
 def test_a_checkpoint_of_format_1_gives_its_draws(checkpoint):
@@ -120,7 +145,8 @@ def sealed(body):
 @pytest.fixture(scope="module")
 def fit_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("files") / "fit.nc"
-    gplc.load(DATA / "format-1-gplc-sum.nc").save(path)
+    # A draw more: then it has all that today's files have.
+    gplc.load(DATA / "format-1-gplc-sum.nc").extend(1).save(path)
     return path
 
 
@@ -193,6 +219,8 @@ def test_forged_arrays_are_refused(name, fit_file, tmp_path):
         "nan": np.full(good.shape, np.nan),
         "inf": np.full(good.shape, np.inf),
     }
+    if name == "judged":  # nan is what could not be computed
+        del forgeries["nan"]
     if good.ndim:
         forgeries |= {"longer": np.concatenate([good, good]), "empty": good[:0]}
     if good.ndim and name not in ("X", "y"):
@@ -239,6 +267,7 @@ FORGED_ENTRIES = [
     ("settings", ("nonsense",), 1),
     ("settings", ("predictive_draws",), 0),
     ("diagnostics", ("rows", "log_density"), [1.0]),
+    ("diagnostics", ("modes",), {"groups": [[0]]}),
 ]
 
 

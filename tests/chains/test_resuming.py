@@ -59,7 +59,7 @@ def whole(data):
 
 
 def same_to_the_last_bit(one, other):
-    for name in ("theta", "latent", "log_density", "nodes"):
+    for name in ("theta", "latent", "log_density", "judged", "nodes"):
         np.testing.assert_array_equal(getattr(one.draws_, name), getattr(other.draws_, name))
 
 

@@ -1,5 +1,6 @@
 """Chains in parallel, until good, and what a user sees of it."""
 
+import dataclasses
 import warnings
 
 import joblib
@@ -9,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import gplc
 from gplc.chains import advance, run_chain, run_chains, start
+from gplc.diagnostics import worst_rhat
 from gplc.models import LatentCovariate, LatentVariance, Standard
 from gplc.models.latent_covariate.model import START_HELD
 
@@ -23,7 +25,12 @@ MODELS = {"std": Standard, "gplc": LatentCovariate, "gplv": LatentVariance}
 
 
 def theta_and_latent(chains):
-    return [np.concatenate([c.theta, c.latent, c.log_density[:, None]], axis=1) for c in chains]
+    return [
+        np.concatenate(
+            [c.theta, c.latent, c.log_density[:, None], c.judged.reshape(len(c.theta), -1)], axis=1
+        )
+        for c in chains
+    ]
 
 
 @pytest.mark.parametrize("key", MODELS)
@@ -104,6 +111,14 @@ def test_progress_is_silent_unless_asked(data, capfd):
     assert capfd.readouterr() == ("", "")
     gplc.StandardGP(chains=1, draws=5, warmup=5, progress=True).fit(*data)
     assert "10/10 iterations" in capfd.readouterr().err
+
+
+def test_progress_tells_the_worst_rhat_of_all_that_is_judged(data, capfd):
+    model = gplc.StandardGP(chains=2, draws=40, warmup=5, progress=True, random_state=1)
+    draws = model.fit(*data).draws_
+    assert f"45/45 iterations, R-hat {worst_rhat(draws):.3f}" in capfd.readouterr().err
+    without = dataclasses.replace(draws, judged=draws.judged[:, :, :0])
+    assert worst_rhat(without) < worst_rhat(draws)
 
 
 def test_arviz_takes_the_draws(data):

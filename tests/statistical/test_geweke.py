@@ -158,7 +158,7 @@ def statistics(model: Model, unknowns) -> dict[str, float]:
     result |= {"log likelihood": log_likelihood, "size of y": np.log(model.y @ model.y)}
     if latent.size:
         result |= {"latent[0]": latent[0], "sum": latent.sum(), "squares": latent @ latent}
-    return result | model.judged(latent)
+    return result
 
 
 def direct_draw(model: Model, rng: np.random.Generator) -> dict[str, float]:

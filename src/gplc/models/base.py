@@ -6,6 +6,7 @@ gives the point where the chain is and the target a sampler needs. The payload o
 the state that goes with it, so that accepting a point costs nothing more.
 """
 
+import functools
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from gplc._linalg import draw_gaussian
 from gplc._types import Array
 from gplc.kernels import Kernel, SquaredExponential
 from gplc.means import Mean, with_mean
+from gplc.models.landmarks import KINDS, Landmarks, landmarks_of, standard_nodes, summarised
 from gplc.priors import LogPriors
 from gplc.processes import Dense, Gradient, Layout, Noise, Process
 from gplc.samplers.protocol import (
@@ -96,6 +98,10 @@ class Conditioned(Protocol):
 
 
 MODELS: dict[str, type["Model"]] = {}
+
+# Nodes on either side of zero for y at the landmarks. They split a probability in steps of 1/64 at
+# the worst, where the noise is tiny: far below what the data leave open.
+HALF_NODES = 32
 
 
 class Model(ABC):
@@ -215,15 +221,53 @@ class Model(ABC):
     def _conditioned(self, state: State) -> Conditioned:
         """The model with its unknowns fixed, ready to predict."""
 
-    @staticmethod
-    def judged(latent: Array) -> dict[str, Array]:
-        """What convergence is judged on of latent values (..., n_latent): arrays (...) by name.
+    # What is kept of a draw at the landmarks, for diagnostics.
 
-        Only what does not depend on how they are labelled: never single values.
-        """
-        return {}
+    @property
+    def signature_kinds(self) -> tuple[str, ...]:
+        """Names of what tells modes apart at a landmark, without being judged."""
+        return ()
+
+    def _components_at_landmarks(self, conditioned: Any) -> tuple[Array, Array]:
+        """Means and SDs of y at the landmarks, given each node: each (landmarks, nodes)."""
+        return conditioned.components(self.landmarks.X, self._landmark_nodes)
+
+    def _signature(self, means: Array) -> Array:
+        """What tells modes apart, from means at the landmarks: (signature kinds, landmarks)."""
+        return np.empty((0, len(means)))
 
     # What follows from it.
+
+    @functools.cached_property
+    def landmarks(self) -> Landmarks:
+        """The training rows at which every draw is judged."""
+        return landmarks_of(self.X, self.y)
+
+    @functools.cached_property
+    def _landmark_nodes(self) -> Array:
+        """Nodes for y at the landmarks, the same for all draws."""
+        return standard_nodes(self.node_size, HALF_NODES)
+
+    @property
+    def judged_shape(self) -> tuple[int, int]:
+        """The shape of what `judged` gives: kinds, and landmarks."""
+        return len(KINDS) + len(self.signature_kinds), self.landmarks.rows.size
+
+    def judged(self, state: State) -> Array:
+        """What convergence is judged on at the landmarks, given the draw: (kinds, landmarks).
+
+        Of a new y given the draw: its mean f(x), its log SD (that of f, given the draw, included),
+        and how likely it is to be in the lower and in the upper tail; then the model's signature.
+        What cannot be computed is nan. It uses what the state has and factorises nothing.
+        """
+        if impossible(state.log_density):
+            return np.full(self.judged_shape, np.nan)
+        with np.errstate(all="ignore"):
+            means, sds = self._components_at_landmarks(self._conditioned(state))
+            result = summarised(means, sds, self.landmarks.levels)
+        if self.signature_kinds:
+            result = np.concatenate([result, self._signature(means)])
+        return np.where(np.isfinite(result), result, np.nan)
 
     def _main_kernel(self) -> Kernel:
         """The kernel of the main process, with its mean."""
@@ -233,6 +277,7 @@ class Model(ABC):
         """The same model of other responses at the same inputs."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other.__dict__.pop("landmarks", None)
         other.y = _check.finite_array("y", y, 1)
         if other.y.size != self.n:
             raise ValueError(f"y must have {self.n} entries, got {other.y.size}; one per row of X")

@@ -127,11 +127,6 @@ class LatentVariance(Model):
         """One z per case."""
         return self.n
 
-    @staticmethod
-    def judged(latent: Array) -> dict[str, Array]:
-        """Sums of z and of its squares."""
-        return {"sum z": np.sum(latent, axis=-1), "sum z^2": np.sum(latent**2, axis=-1)}
-
     def noise(self, z: Array) -> LinkedNoise:
         """The noise of y, given z."""
         return LinkedNoise(self.link, z)

@@ -91,8 +91,8 @@ def autocorrelation(model: Fitted, name: str = "log_density", *, ax: Axes | None
 
 
 def chains(model: Fitted) -> Figure:
-    """Traces, and autocorrelations beside them, of everything that convergence is judged by."""
-    names = list(judged(model.draws_))
+    """Traces, and autocorrelations beside them, of what `diagnostics_` shows."""
+    names = [name for name in model.diagnostics_.leading.values() if name in judged(model.draws_)]
     figure, axes = plt.subplots(
         len(names),
         2,

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from gplc._fitted import HasData, feature_names, target_name
 from gplc._types import Array
+from gplc.diagnostics import Diagnostics
 from gplc.draws import Draws
 from gplc.predictive import Predictive
 
@@ -41,6 +42,10 @@ class Fitted(HasData, Protocol):
     @property
     def draws_(self) -> Draws:
         """Posterior draws."""
+
+    @property
+    def diagnostics_(self) -> Diagnostics:
+        """Whether they can be trusted."""
 
     def predict_dist(self, X: ArrayLike) -> Predictive:
         """Distribution of y."""

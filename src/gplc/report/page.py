@@ -228,9 +228,10 @@ def _latent(model: Any) -> Facts | None:
 
 def _chains(model: Any) -> Facts:
     told = model.diagnostics_
+    shown = {title: told.rows[name] for title, name in told.leading.items()}
     rows = [
         [
-            name,
+            title,
             f"{row.mean:.4g}",
             f"{row.sd:.3g}",
             f"{row.rhat:.3f}",
@@ -238,9 +239,9 @@ def _chains(model: Any) -> Facts:
             f"{row.ess_tail:.0f}",
             f"{row.tau:.3g}",
         ]
-        for name, row in told.rows.items()
+        for title, row in shown.items()
     ]
-    worst = max(told.rows, key=lambda name: told.rows[name].rhat)
+    worst = max(told.leading.values(), key=lambda name: told.rows[name].rhat)
     return {
         "rows": rows,
         "events": told.numerical_events,

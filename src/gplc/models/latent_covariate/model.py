@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from gplc import _check
@@ -16,6 +16,7 @@ from gplc._types import Array
 from gplc.kernels import Bound, Kernel
 from gplc.means import Mean
 from gplc.models.base import Given, Model, Part, State, Unknowns, Update
+from gplc.models.landmarks import standard_nodes
 from gplc.models.latent_covariate.function import LatentFunction
 from gplc.models.latent_covariate.moves import (
     LatentExchange,
@@ -36,6 +37,9 @@ from gplc.samplers.sweeps import Direct, SliceSweep, SymmetricProposal
 # A chain begins with w_i correlated so much with the rank of y_i among so many cases near it, and
 # with the default scheme holds it for so many iterations, until the hyperparameters suit it.
 START_CORRELATION, START_NEIGHBOURS, START_HELD = 0.95, 21, 40
+
+# Of the nodes for y at the landmarks, so many on either side of zero have variances of their own.
+HALF_FEW = 2
 
 # Averages over w take a grid with so many axes.
 MOST_COVARIATES = 5
@@ -114,10 +118,28 @@ class LatentCovariate(Model):
         """One w per case, or several."""
         return self.n * self.n_covariates
 
-    @staticmethod
-    def judged(latent: Array) -> dict[str, Array]:
-        """The sum of squares: the model is the same under w -> -w."""
-        return {"sum w^2": np.sum(latent**2, axis=-1)}
+    @property
+    def signature_kinds(self) -> tuple[str, ...]:
+        """E w g(x, w), of each covariate: its signs say in which direction g goes with w."""
+        return tuple(self.part_of("E w g(x, w)", column) for column in range(self.n_covariates))
+
+    def _signature(self, means: Array) -> Array:
+        nodes = self._landmark_nodes.reshape(self.n_covariates, -1)
+        return nodes @ means.T / nodes.shape[1]
+
+    @functools.cached_property
+    def _few_nodes(self) -> tuple[Array, NDArray[np.intp]]:
+        """A few nodes, and which of them is the nearest to each of those for the landmarks."""
+        few = standard_nodes(self.n_covariates, HALF_FEW)
+        shape = self.n_covariates, -1, 1
+        gaps = self._landmark_nodes.reshape(shape) - few.reshape(shape).transpose(0, 2, 1)
+        return few, np.argmin(np.sum(gaps**2, axis=0), axis=1)
+
+    def _components_at_landmarks(self, conditioned: Any) -> tuple[Array, Array]:
+        """The variance of g takes triangular solves: every node has that of one of a few."""
+        return conditioned.components_between(
+            self.landmarks.X, self._landmark_nodes, *self._few_nodes
+        )
 
     @property
     def node_size(self) -> int:

@@ -1,6 +1,7 @@
 """GPLC given one draw: y at new inputs, with w* at nodes or averaged over N(0, 1)."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gplc._linalg import usable
 from gplc._types import Array
@@ -40,6 +41,15 @@ class ConditionedCovariate:
         """Means and SDs of y given w* = each node."""
         mean, variance = self._given_latent(self._cross(X), nodes)
         return mean, np.sqrt(variance + self._noise_variance)
+
+    def components_between(
+        self, X: Array, nodes: Array, few: Array, nearest: NDArray[np.intp]
+    ) -> tuple[Array, Array]:
+        """The same, where the variance at each node is that at the nearest of a few others."""
+        cross = self._cross(X)
+        _, variance = self._given_latent(cross, few)
+        sds = np.sqrt(variance + self._noise_variance)
+        return cross.times(self._nodes(nodes), self._pulls), sds[:, nearest]
 
     def means(self, X: Array, nodes: Array) -> Array:
         """Means of y given w* = each node."""
