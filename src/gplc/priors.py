@@ -2,7 +2,8 @@
 
 The paper leaves its priors open ("typically independent Gaussian priors on the logarithm of each
 hyperparameter"). The defaults below are round numbers for standardized X and y; they were
-chosen once, before any test set was looked at.
+chosen once, before any test set was looked at. For several inputs the length scales have another
+prior, chosen on other data (docs/priors.md).
 """
 
 import math
@@ -37,7 +38,7 @@ class LogNormal(NamedTuple):
 # One row per kind of hyperparameter; a name with an index or a suffix takes the row of its kind.
 DEFAULTS: Mapping[str, LogNormal] = {
     "signal_sd": LogNormal(0.0, 1.0),  # eta: standardized y has SD 1
-    "length_scale": LogNormal(0.0, 1.0),  # rho_k: standardized x has SD 1
+    "length_scale": LogNormal(0.0, 1.0),  # rho_k: standardized x has SD 1; of one input
     "latent_length_scale": LogNormal(1.0, 1.0),  # rho_{p+1}: w has SD 1, and g is smooth in it
     "noise_sd": LogNormal(-1.0, 1.5),  # sigma: a part of the SD of y, from a percent to all of it
     "constant_sd": LogNormal(0.0, 1.0),  # c: the level of standardized y
@@ -51,6 +52,39 @@ DEFAULTS: Mapping[str, LogNormal] = {
 }
 
 
+# Of several inputs some may not matter, which is to say that their length scales are long.
+LENGTH_SCALE_SD = 1.5
+
+
+def default_prior(name: str, inputs: int = 1) -> LogNormal:
+    """The default prior of a hyperparameter, in a kernel that sees so many inputs.
+
+    Squared distances of p inputs add up. So that rows are as much related whatever p is, the
+    median of each length scale is sqrt(p) SDs of its input; see docs/priors.md.
+
+    Parameters
+    ----------
+    name : str
+    inputs : int
+        p, not counting latent ones.
+
+    Returns
+    -------
+    LogNormal
+
+    Examples
+    --------
+    >>> default_prior("length_scale[0]", inputs=9)
+    LogNormal(mean=1.0986122886681098, sd=1.5)
+    >>> default_prior("length_scale"), default_prior("noise_sd", inputs=9)
+    (LogNormal(mean=0.0, sd=1.0), LogNormal(mean=-1.0, sd=1.5))
+    """
+    prior = DEFAULTS[kind(name)]
+    if inputs > 1 and kind(name) == "length_scale":
+        return LogNormal(prior.mean + 0.5 * math.log(inputs), LENGTH_SCALE_SD)
+    return prior
+
+
 def kind(name: str) -> str:
     """The kind of a hyperparameter: its name without label, suffix and index.
 
@@ -61,6 +95,17 @@ def kind(name: str) -> str:
     """
     stem = name.split("[")[0].rpartition(".")[2]
     return stem.removesuffix("_y").removesuffix("_z")
+
+
+def keys_of(name: str) -> tuple[str, str, str]:
+    """What a prior of a hyperparameter can be given under, the most specific first.
+
+    Examples
+    --------
+    >>> keys_of("length_scale_z[2]")
+    ('length_scale_z[2]', 'length_scale_z', 'length_scale')
+    """
+    return name, name.split("[")[0], kind(name)
 
 
 class LogPriors:
@@ -94,7 +139,7 @@ class LogPriors:
     ) -> None:
         overrides = dict(overrides or {})
         defaults = dict(defaults or {})
-        known = {key for name in names for key in (name, name.split("[")[0], kind(name))}
+        known = {key for name in names for key in keys_of(name)}
         for key, value in overrides.items():
             if key not in known:
                 raise ValueError(
@@ -118,8 +163,7 @@ class LogPriors:
             )
         chosen = []
         for name in names:
-            keys = (name, name.split("[")[0], kind(name))
-            found = next((key for key in keys if key in overrides), None)
+            found = next((key for key in keys_of(name) if key in overrides), None)
             if found:
                 chosen.append(overrides[found])
             else:

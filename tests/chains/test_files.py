@@ -16,6 +16,7 @@ from gplc._files import MAGIC, TRAILER, FileError
 from gplc.chains import judged_of
 from gplc.diagnostics import judged
 from gplc.models import LatentVariance, Update
+from gplc.priors import kind
 from gplc.samplers import Slice
 
 DATA = Path(__file__).parents[1] / "data"
@@ -48,8 +49,12 @@ def checkpoint(tmp_path):
     return copy
 
 
+# Defaults of then, since when those of several inputs have changed.
+OLD_PRIORS = {"length_scale": (0.0, 1.0)}
+
+
 def resumed(path, **settings):
-    settings = OLD["checkpoint"] | settings
+    settings = {"priors": OLD_PRIORS} | OLD["checkpoint"] | settings
     return gplc.LatentVarianceGP(**settings, checkpoint=path).fit(OLD["X"], OLD["y"])
 
 
@@ -93,6 +98,23 @@ def test_what_is_judged_of_another_model_is_refused(fit_file, tmp_path):
 
 def test_a_checkpoint_of_format_1_gives_its_draws(checkpoint):
     same_predictions(resumed(checkpoint), checkpoint.name.replace("run", "format-1-gplv"))
+
+
+def test_an_old_checkpoint_with_other_default_priors_is_refused_by_name(checkpoint):
+    with pytest.raises(FileError, match="priors was"):
+        resumed(checkpoint, priors=None)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_an_old_fit_goes_on_under_the_priors_it_was_made_with(name, tmp_path):
+    model = gplc.load(DATA / name)
+    model.save(tmp_path / "again.nc")
+    for fit in (model, gplc.load(tmp_path / "again.nc")):
+        priors = fit.model_.priors
+        for hyperparameter, mean, sd in zip(priors.names, priors.means, priors.sds, strict=True):
+            if kind(hyperparameter) == "length_scale":
+                assert (mean, sd) == (0.0, 1.0)
+        assert fit.extend(1).model_.priors is priors
 
 
 def test_old_settings_have_their_new_names():

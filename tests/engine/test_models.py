@@ -11,7 +11,7 @@ from gplc.chains import advance, run_chain, start
 from gplc.kernels import Matern32, SquaredExponential
 from gplc.models import MODELS, LatentCovariate, LatentVariance, Unknowns, Update
 from gplc.models.latent_covariate.model import local_ranks
-from gplc.priors import DEFAULTS, kind
+from gplc.priors import default_prior
 from gplc.samplers import Direct
 
 VARIANTS = [("std", {}), ("gplc", {}), ("gplv", {"link": "log"}), ("gplv", {"link": "abs"})]
@@ -85,7 +85,7 @@ def log_density_by_hand(model, unknowns):
     c, c_z = covariances_by_hand(model, unknowns)
     total = multivariate_normal(np.zeros(model.n), c).logpdf(model.y)
     for name, value in zip(model.names, unknowns.theta, strict=True):
-        prior = DEFAULTS[kind(name)]
+        prior = default_prior(name, model.X.shape[1])
         total += norm.logpdf(value, prior.mean, prior.sd)
     if model.key == "gplc":
         total += norm.logpdf(unknowns.latent).sum()
@@ -193,7 +193,7 @@ def test_prior_draws_have_the_priors_moments(case):
     model, rng = build(case, n=3), np.random.default_rng(5)
     draws = np.array([model.sample_prior(rng).theta for _ in range(2000)])
     for k, name in enumerate(model.names):
-        prior = DEFAULTS[kind(name)]
+        prior = default_prior(name, model.X.shape[1])
         assert kstest((draws[:, k] - prior.mean) / prior.sd, "norm").pvalue > 1e-6, name
 
 
@@ -494,7 +494,11 @@ class TestContract:
 
     def test_a_taken_key_is_an_error(self, model):
         with pytest.raises(ValueError, match=f"{model.key!r} is taken"):
-            type("Copy", (type(model),), {})
+            type("Copy", (type(model),), {"key": model.key})
+
+    def test_a_variant_without_a_key_of_its_own_is_not_entered(self, model):
+        variant = type("Variant", (type(model),), {})
+        assert MODELS[variant.key] is type(model)
 
 
 def test_the_papers_settings_are_the_papers():
@@ -523,7 +527,7 @@ def test_priors_can_be_replaced_by_name_and_the_density_follows():
     expected = (
         norm.logpdf(0.2, 0.5, 0.2)
         + norm.logpdf(0.3, -1.0, 2.0)
-        - norm.logpdf([0.2, 0.3], 0.0, 1.0).sum()
+        - norm.logpdf([0.2, 0.3], 0.5 * np.log(2.0), 1.5).sum()
     )
     assert change == pytest.approx(expected, abs=1e-10)
 

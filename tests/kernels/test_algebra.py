@@ -33,7 +33,7 @@ from gplc.kernels.cross import Cross, SeparableCross
 from gplc.kernels.separable import Curve, Form
 from gplc.kernels.shaped import Shaped
 from gplc.kernels.shapes import Exponential, Matern, Rational, SquaredGap, SquaredSine
-from gplc.priors import DEFAULTS
+from gplc.priors import default_prior
 from tests.kernels.strategies import N_OBSERVED, Cauchy, Laplace, Negative, cases
 
 few = settings(max_examples=40, deadline=None, derandomize=True)
@@ -422,7 +422,31 @@ def test_names_follow_the_inputs():
 def test_every_hyperparameter_has_the_prior_of_its_kind():
     kernel = sum((cls() for cls in KERNELS.values()), Constant(1.0))
     bound = Bound(kernel, np.zeros((2, 2)), 1)
-    assert {each.prior for each in bound.hyperparameters} <= set(DEFAULTS.values())
+    for each in bound.hyperparameters:
+        assert each.prior == default_prior(each.name, inputs=2), each.name
+
+
+@pytest.mark.parametrize("ard", [True, False])
+def test_priors_of_length_scales_go_by_the_inputs_that_a_leaf_sees(ard):
+    kernel = SquaredExponential(ard=ard) + SquaredExponential().named("one").on(3)
+    bound = Bound(kernel, np.zeros((2, 4)), 0)
+    scales = [each for each in bound.hyperparameters if "length_scale" in each.name]
+    assert len(scales) == (5 if ard else 2)
+    for each in scales:
+        inputs = 1 if each.name.startswith("one.") else 4
+        assert each.prior == default_prior("length_scale", inputs), each.name
+
+
+def test_rows_are_as_much_related_whatever_the_number_of_inputs():
+    """The correlation of two random rows, a priori: with medians of 1 it would vanish."""
+    rng = np.random.default_rng(0)
+    typical = []
+    for inputs in (2, 5, 10, 20):
+        prior = default_prior("length_scale[0]", inputs)
+        gaps = rng.normal(scale=np.sqrt(2.0), size=(20_000, inputs))
+        at_medians = np.sum((gaps / np.exp(prior.mean)) ** 2, axis=1)
+        typical.append(np.exp(-np.median(at_medians)))
+    assert 0.1 < min(typical) < max(typical) < 0.3
 
 
 def test_numbers_stand_for_constants():

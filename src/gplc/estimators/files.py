@@ -1,7 +1,7 @@
 """Fitted estimators to and from files."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from gplc._types import Array
 from gplc._version import __version__
 from gplc.kernels import Leaf, from_record, to_record
 from gplc.means import from_mean_record, mean_record
+from gplc.priors import DEFAULTS, keys_of, kind
 from gplc.storage import FIT, Saved, save_fit, seed_record
 
 if TYPE_CHECKING:
@@ -36,6 +37,25 @@ def renamed(settings: Mapping[str, Any], old_names: Mapping[str, str]) -> dict[s
     """
     given = {new: settings[old] for old, new in old_names.items() if settings.get(old) is not None}
     return {name: value for name, value in settings.items() if name not in old_names} | given
+
+
+def with_old_defaults(
+    names: Iterable[str], priors: Mapping[str, Sequence[float]] | None
+) -> dict[str, Sequence[float]]:
+    """Priors, with those of length scales as they were before they went by the number of inputs.
+
+    A fit of then goes on under the priors that it was made with.
+
+    Examples
+    --------
+    >>> with_old_defaults(["length_scale_y[0]", "length_scale_z"], {"length_scale_z": (1.0, 0.5)})
+    {'length_scale_z': (1.0, 0.5), 'length_scale_y[0]': LogNormal(mean=0.0, sd=1.0)}
+    """
+    given = dict(priors or {})
+    scales = [name for name in names if kind(name) == "length_scale"]
+    return given | {
+        name: DEFAULTS["length_scale"] for name in scales if given.keys().isdisjoint(keys_of(name))
+    }
 
 
 def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
@@ -130,6 +150,8 @@ def load(
             if settings.get(setting) is not None:
                 settings[setting] = from_record(settings[setting], kernels)
         settings["mean"] = from_mean_record(settings["mean"], mean)
+        if saved.format < 3 and saved.arrays["X"].shape[1] > 1:
+            settings["priors"] = with_old_defaults(saved.records["names"], settings["priors"])
         return known[name](**settings)._restore(saved)
 
 

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from gplc.priors import DEFAULTS, LogNormal, kind
+from gplc.priors import LogNormal, default_prior
 
 
 class Touches(IntEnum):
@@ -22,9 +22,9 @@ class Hyperparameter(NamedTuple):
     touches: Touches = Touches.INPUTS
 
 
-def default(name: str, touches: Touches = Touches.INPUTS) -> Hyperparameter:
-    """A hyperparameter with the prior that `gplc.priors` has for its kind."""
-    return Hyperparameter(name, DEFAULTS[kind(name)], touches)
+def default(name: str, touches: Touches = Touches.INPUTS, inputs: int = 1) -> Hyperparameter:
+    """A hyperparameter with the prior that `gplc.priors` has for its kind and so many inputs."""
+    return Hyperparameter(name, default_prior(name, inputs), touches)
 
 
 class Seen(NamedTuple):
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
         indexed = self.n_latent > 1
         latent = [f"latent_{stem}[{c}]" if indexed else f"latent_{stem}" for c in self.latent]
         return [
-            *(default(name, touches) for name in observed if self.observed),
+            *(default(name, touches, len(self.observed)) for name in observed if self.observed),
             *(default(name, min(touches, Touches.LATENT)) for name in latent),
         ]
 
