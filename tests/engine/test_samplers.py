@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma, polygamma
 
+from gplc._compiled import slice_walk
 from gplc.chains import advance, run_chain, start
 from gplc.models import MODELS, LatentVariance, Update
 from gplc.models.surrogate import surrogate_of
@@ -76,6 +77,24 @@ def three_spikes(x):
     return Point(x, float(np.logaddexp.reduce(-0.5 * gaps**2)))
 
 
+class Walk:
+    """The compiled slice update of one value, told every density that it asks for."""
+
+    def __init__(self, width, max_steps=100):
+        self.limits = slice_walk.Limits(width, max_steps, 200)
+
+    def step(self, rng, point, target):
+        walks, known, wanted = slice_walk.no_walks(1, 0, self.limits), 0, 1
+        slice_walk.begin_walks(rng, np.array([point.position]), self.limits, walks)
+        while wanted:
+            chosen, wanted, _ = slice_walk.walk_on(rng, walks, 0, known, self.limits)
+            for k in range(known, known + wanted):
+                walks.density[0, k] = target.evaluate(float(walks.points[0, k])).log_density
+            known += wanted
+        assert chosen > 0
+        return target.evaluate(float(walks.points[0, chosen])), None
+
+
 SCALAR = {
     "Metropolis": Metropolis(1.5),
     "Metropolis, long steps": Metropolis(6.0),
@@ -83,6 +102,8 @@ SCALAR = {
     "slice, narrow": Slice(0.2),
     "slice, narrow and few steps": Slice(0.2, max_steps=3),
     "slice, wide": Slice(50.0),
+    "compiled slice": Walk(1.0),
+    "compiled slice, narrow and few steps": Walk(0.2, max_steps=3),
 }
 
 
@@ -100,7 +121,7 @@ def test_scalar_sampler_has_the_mean_and_variance_of_a_skewed_target(name, note)
     assert np.abs(t).max() < LARGEST_T
 
 
-@pytest.mark.parametrize("name", ["Metropolis", "slice"])
+@pytest.mark.parametrize("name", ["Metropolis", "slice", "compiled slice"])
 @pytest.mark.parametrize("density", [two_humps, three_spikes])
 def test_scalar_sampler_has_the_mean_of_a_target_with_several_humps(name, density):
     target, grid = ScalarTarget(density), np.linspace(-6.0, 9.0, 6001)
