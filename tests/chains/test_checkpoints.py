@@ -42,6 +42,12 @@ def test_extending_equals_fitting_with_more_draws_at_once(estimator, data):
     parts = estimator(**{**SETTINGS, "draws": 15}).fit(*data).extend(20).extend(5)
     same_draws(whole, parts)
     np.testing.assert_array_equal(whole.predict(data[0]), parts.predict(data[0]))
+    for one, other in zip(whole.chains_, parts.chains_, strict=True):
+        assert one.acceptance == pytest.approx(other.acceptance)
+        # Evaluations are counted alike, however often a run has begun again.
+        counted = [key for key in one.events if key.endswith(": evaluations")]
+        assert counted
+        assert all(one.events[key] == other.events[key] for key in counted)
 
 
 def test_a_finished_checkpoint_gives_the_fit_back(estimator, data, tmp_path):
