@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from gplc._compiled.exponential import exp_of_negative
 from gplc._types import Array
@@ -23,13 +22,21 @@ NOTHING = -35.0
 
 
 class Cells(NamedTuple):
-    """Where the cells are; slopes of g in a cell are taken between two others."""
+    """Where the cells are, in two halves: no slope of g is taken across the middle."""
 
     centres: Array  # (K,)
     log_weights: Array  # log p_k
     variances: Array  # delta_k^2
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
+    inverse_gaps: Array  # one over the distance between the cells that a slope is taken between
+
+
+@njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract"})
+def _neighbours(k: int, size: int) -> tuple[int, int]:
+    """The cells between which the slope in a cell is taken."""
+    half = size // 2
+    first = k if k in (0, half) else k - 1
+    last = k if k in (half - 1, size - 1) else k + 1
+    return first, last
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -37,22 +44,43 @@ def _shares(
     values: Array, y: float, variance: float, cells: Cells, slopes: Array, v: Array, e: Array
 ) -> tuple[float, float]:
     """Fill slopes g'_k, variances v_k, and shares e_k up to a factor; their sum, and its log."""
-    best = -np.inf
-    for k in range(values.size):
-        a, b = cells.before[k], cells.after[k]
-        slope = (values[b] - values[a]) / (cells.centres[b] - cells.centres[a])
-        slopes[k] = slope
-        v[k] = variance + cells.variances[k] * slope * slope
+    size = values.size
+    # A plain loop, so that it works on several cells at once, and then the four at the ends.
+    for k in range(1, size - 1):
+        slopes[k] = (values[k + 1] - values[k - 1]) * cells.inverse_gaps[k]
+    for k in (0, size // 2 - 1, size // 2, size - 1):
+        a, b = _neighbours(k, size)
+        slopes[k] = (values[b] - values[a]) * cells.inverse_gaps[k]
+    for k in range(size):
+        v[k] = variance + cells.variances[k] * slopes[k] * slopes[k]
         gap = y - values[k]
         e[k] = cells.log_weights[k] - 0.5 * gap * gap / v[k]
-        if e[k] > best:
-            best = e[k]
+    best = e[0]
+    for k in range(1, size):
+        best = max(best, e[k])
     total = 0.0
-    for k in range(values.size):
+    for k in range(size):
         below = e[k] - best
-        e[k] = exp_of_negative(below) / math.sqrt(v[k]) if below > NOTHING else 0.0
-        total += e[k]
+        if below > NOTHING:
+            e[k] = exp_of_negative(below) / math.sqrt(v[k])
+            total += e[k]
+        else:
+            e[k] = 0.0
     return total, best
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def log_density(values: Array, y: Array, variances: Array, cells: Cells) -> float:
+    """sum_i log p(y_i), up to a constant; -inf if it cannot be computed."""
+    n, size = values.shape
+    slopes, v, e = np.empty(size), np.empty(size), np.empty(size)
+    result = 0.0
+    for i in range(n):
+        total, best = _shares(values[i], y[i], variances[i], cells, slopes, v, e)
+        if not (total > 0.0 and total < np.inf):
+            return -np.inf
+        result += math.log(total) + best
+    return result
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -85,9 +113,8 @@ def log_likelihood(
                 scores[i, k] += share * gap * precision
                 by_v = share * precision * (gap * gap * precision - 1.0)
                 sum_of_variance += 0.5 * by_v
-                a, b = cells.before[k], cells.after[k]
-                by_slope = by_v * cells.variances[k] * slopes[k]
-                by_slope /= cells.centres[b] - cells.centres[a]
+                a, b = _neighbours(k, size)
+                by_slope = by_v * cells.variances[k] * slopes[k] * cells.inverse_gaps[k]
                 scores[i, b] += by_slope
                 scores[i, a] -= by_slope
         by_variance[i] = sum_of_variance

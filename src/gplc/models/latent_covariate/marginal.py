@@ -63,15 +63,15 @@ def grid() -> Grid:
     w = SPREAD * t / np.sqrt(rest)
     widths = SPREAD * rest**-1.5 * 2.0 * last / N_CELLS
     weights = np.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi) * widths
-    places = np.arange(N_CELLS)
-    before, after = np.maximum(places - 1, 0), np.minimum(places + 1, N_CELLS - 1)
     # Where a kernel has a step it is at zero: slopes are never taken across.
-    middle = N_CELLS // 2
-    before[middle], after[middle - 1] = middle, middle - 1
+    halves = np.split(w, 2)
+    gaps = np.concatenate([np.gradient(half) * 2.0 for half in halves])
+    ends = [0, N_CELLS // 2 - 1, N_CELLS // 2, N_CELLS - 1]
+    gaps[ends] /= 2.0
     moments = [np.ones(N_CELLS), w]
     for k in range(2, N_MOMENTS):
         moments.append((w * moments[-1] - math.sqrt(k - 1.0) * moments[-2]) / math.sqrt(k))
-    cells = Cells(w, np.log(weights), (OVERLAP * widths) ** 2, before, after)
+    cells = Cells(w, np.log(weights), (OVERLAP * widths) ** 2, 1.0 / gaps)
     return Grid(cells, weights, np.cumsum(weights) / weights.sum(), np.array(moments))
 
 
@@ -84,18 +84,29 @@ class MarginalFunction:
     def opened(self, rng: np.random.Generator, point: Point) -> "Opened | None":
         """The state with g drawn given all else; None where it cannot be drawn."""
         model, state = self._model, point.payload
-        solved, W = state.solved[0], model.columns(state.latent)
-        if solved.factor is None or np.abs(W[self._column]).max() > END:
+        features = features_of(model, state, self._column)
+        if features is None:
             model.ledger["function not drawn"] += 1
             return None
-        own = state.theta[solved.process.place]
-        described = model.bound.in_latent(own, solved.pieces, W, self._column)
-        if described is None or not has_features(described, self._column):
-            model.ledger["function not drawn"] += 1
-            return None
-        cells, weights, *_ = grid()
-        features = Features(described, self._column, model.n, cells.centres, weights)
         return Opened(model, state, self._column, features).drawn(rng)
+
+
+def features_of(model: "LatentCovariate", state: State, column: int) -> Features | None:
+    """Features of g as a function of one covariate; None where g cannot be drawn."""
+    solved, W = state.solved[0], model.columns(state.latent)
+    if solved.factor is None or np.abs(W[column]).max() >= END:
+        return None
+    own, others = state.theta[solved.process.place], np.delete(W, column, axis=0)
+    key = (column, own.tobytes(), others.tobytes())
+    # Several updates in a row ask for the same: the last answer is kept with the model.
+    if model.latest_features is None or model.latest_features[0] != key:
+        described = model.bound.in_latent(own, solved.pieces, W, column)
+        features = None
+        if described is not None and has_features(described, column):
+            cells, weights, *_ = grid()
+            features = Features(described, column, model.n, cells.centres, weights)
+        model.latest_features = key, features
+    return model.latest_features[1]
 
 
 class Opened:
@@ -123,7 +134,10 @@ class Opened:
         flat += features.observed(at_w, solve_both(usable(state.solved[0].factor), missed))
         other = Opened(model, state, self._column, features)
         other._flat = np.concatenate([flat, self._scaled(state.theta)])
-        other._log_excess = other._excess(other._flat, self._w)
+        at_cases = features.at_cases(flat)
+        values = at_cases @ features.on_grid.T
+        log_shares = other._drawn_from(values, state.theta, self._w)
+        other._log_excess = other._excess(at_cases, at_w, state.theta, self._w, log_shares)
         return other
 
     # Log sigma, if it is learned, is the last entry of a position.
@@ -185,14 +199,16 @@ class Opened:
         """Log sigma in units of its prior, given g; None if it is fixed."""
         if self._flat.size == self._features.size:
             return None
-        values = self._values(self._flat)
+        values, cells = self._values(self._flat), grid().cells
 
         def evaluate(value: float) -> Point:
             flat = self._flat.copy()
             flat[-1] = value
             if not self._allowed(flat):
                 return Point(value, -np.inf)
-            density = self._evaluated(values, flat, self._model.y)[0] - 0.5 * value * value
+            variances = self._variances(self._theta(flat))
+            density = compiled.log_density(values, self._model.y, variances, cells)
+            density -= 0.5 * value * value
             return Point(value, density if math.isfinite(density) else -np.inf, flat)
 
         return evaluate(float(self._flat[-1])), ScalarTarget(evaluate)
@@ -212,23 +228,28 @@ class Opened:
 
     # W given g, and the way back to a state.
 
-    def _excess(self, flat: Array, w: Array, *random: Array) -> float:
-        """Log of what cells get wrong at (g, sigma, w); w is drawn first, if there are numbers."""
-        model, variances = self._model, self._variances(self._theta(flat))
-        at_cases = self._features.at_cases(flat)
-        log_shares = np.empty(model.n)
-        uniforms, normals = random or (np.empty(0), np.empty(0))
+    def _drawn_from(self, values: Array, theta: Array, w: Array, *random: Array) -> Array:
+        """Log of Z q(w) of every case; w is drawn first, if there are random numbers."""
+        log_shares, nothing = np.empty(w.size), np.empty(0)
+        uniforms, normals = random or (nothing, nothing)
         compiled.draw(
-            at_cases @ self._features.on_grid.T,
-            model.y,
-            variances,
+            values,
+            self._model.y,
+            self._variances(theta),
             grid().cells,
             uniforms,
             normals,
             w,
             log_shares,
         )
-        gaps = model.y - np.einsum("ij,ij->i", at_cases, self._features.of_latent(w))
+        return log_shares
+
+    def _excess(
+        self, at_cases: Array, at_w: Array, theta: Array, w: Array, log_shares: Array
+    ) -> float:
+        """Log of what cells get wrong at (g, sigma, w)."""
+        variances = self._variances(theta)
+        gaps = self._model.y - np.einsum("ij,ij->i", at_cases, at_w)
         exact = -0.5 * (w * w + gaps * gaps / variances + np.log(variances))
         return float(np.sum(exact - log_shares))
 
@@ -237,8 +258,13 @@ class Opened:
 
         The second is the probability with which it is accepted.
         """
-        model, w = self._model, np.empty(self._model.n)
-        excess = self._excess(flat, w, rng.random(model.n), rng.standard_normal(model.n))
+        model, features, theta = self._model, self._features, self._theta(flat)
+        w = np.empty(model.n)
+        at_cases = features.at_cases(flat)
+        values = at_cases @ features.on_grid.T
+        random = rng.random(model.n), rng.standard_normal(model.n)
+        log_shares = self._drawn_from(values, theta, w, *random)
+        excess = self._excess(at_cases, features.of_latent(w), theta, w, log_shares)
         threshold = -rng.standard_exponential()
         log_ratio = excess - self._log_excess
         acceptance = math.exp(min(0.0, log_ratio)) if not math.isnan(log_ratio) else 0.0
@@ -246,7 +272,7 @@ class Opened:
             return self, acceptance
         latent = self._state.latent.copy()
         model.columns(latent)[self._column] = w
-        moved = model.moved(self._state, latent, self._theta(flat))
+        moved = model.moved(self._state, latent, theta)
         if impossible(moved.log_density):
             return self, 0.0
         other = Opened(model, moved, self._column, self._features)
@@ -299,25 +325,25 @@ class Metric(NamedTuple):
         roots = np.asarray(information)
         moments = grid().moments @ (grid().weights[:, None] * features.on_grid)
         typical = float(np.mean(roots[:, :-1] ** 2) * N_MOMENTS * roots.shape[2])
-        columns, kinds, told = [], [], []
-        first = 0
-        for product, (_, r) in zip(features.products, features.shapes, strict=True):
+        told, columns, kinds = [], [], []
+        for number, product in enumerate(features.products):
             squares = np.einsum("ij,ij->j", product.root, product.root)
-            columns.append(np.repeat(product.root, r, axis=1))
-            kinds.append(np.tile(np.arange(first, first + r), squares.size))
-            told.append(np.outer(squares, product.sizes**2).ravel() * typical)
-            first += r
-        every = np.concatenate(told)
+            told.append(np.outer(squares, product.sizes**2).ravel())
+            column, kind = np.divmod(np.arange(told[-1].size), product.sizes.size)
+            columns.append(column + sum(m for m, _ in features.shapes[:number]))
+            kinds.append(kind + sum(r for _, r in features.shapes[:number]))
+        every = np.concatenate(told) * typical
         informed = min(int(np.sum(every > LEAST_INFORMATION)), MOST_INFORMED)
         places = np.sort(np.argsort(-every, kind="stable")[:informed])
-        # C_i = (moments of every kind)' root F_i: (n, kinds, k).
-        of_kind = moments.T @ roots[:, :N_MOMENTS]
-        phi = np.concatenate(columns, axis=1)[:, places]
-        told_by = phi[:, :, None] * of_kind[:, np.concatenate(kinds)[places]]
+        # C_i = (moments of every kind)' root F_i: (kinds, n, k).
+        of_kind = (moments.T @ roots[:, :N_MOMENTS]).transpose(1, 0, 2)
+        phi = np.concatenate([product.root for product in features.products], axis=1)
+        column, kind = np.concatenate(columns)[places], np.concatenate(kinds)[places]
+        told_by = phi.T[column][:, :, None] * of_kind[kind]
         if size > features.size:
             places = np.append(places, features.size)
-            told_by = np.concatenate([told_by, roots[:, N_MOMENTS:]], axis=1)
-        flat = told_by.transpose(1, 0, 2).reshape(places.size, -1)
+            told_by = np.concatenate([told_by, roots[None, :, N_MOMENTS]])
+        flat = told_by.reshape(places.size, -1)
         precision = add_to_diagonal(blas.dsyrk(1.0, flat.T, trans=1, lower=1), 1.0)
         lower, status = lapack.dpotrf(precision, lower=1, clean=1)
         if status != 0:

@@ -30,6 +30,7 @@ from gplc.models.latent_covariate.prediction import ConditionedCovariate
 from gplc.models.latent_covariate.regrowth import FoldRegrowth
 from gplc.models.latent_covariate.sweep import CovariateSweep
 from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Process
+from gplc.processes.features import Features
 from gplc.samplers.choices import LearnedChoices
 from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.marginal import MarginalHamiltonian
@@ -109,7 +110,11 @@ class LatentCovariate(Model):
         if noise_sd is not None:
             _check.number("noise_sd", noise_sd, above=0.0, advice="0.01 is little; None: learned")
         self.noise_sd = noise_sd
+        self.latest_features: tuple[Any, Features | None] | None = None
         super().__init__(X, y, kernel, priors, mean)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "latest_features": None}
 
     @property
     def n_latent(self) -> int:
@@ -278,10 +283,7 @@ class LatentCovariate(Model):
         function = MarginalHamiltonian(function_leaps, rounds=rounds)
         latent_updates = [
             *(Update(part, LearnedChoices(folds)) for part in regrowths),
-            *(
-                Update(part, MarginalHamiltonian(function_leaps, rounds=rounds))
-                for part in functions
-            ),
+            *(Update(part, function) for part in functions),
             *self._free_moves(),
         ]
         return self._after_hyperparameters(leaps, latent_updates)

@@ -23,8 +23,8 @@ from gplc._compiled.pools import END, SPREAD
 from gplc._compiled.regrowth import Randomness, Window
 from gplc._types import Array
 from gplc.models.base import State
-from gplc.models.latent_covariate.marginal import grid
-from gplc.processes.features import Features, has_features
+from gplc.models.latent_covariate.marginal import features_of
+from gplc.processes.features import Features
 from gplc.samplers.protocol import Point, impossible
 
 if TYPE_CHECKING:
@@ -108,7 +108,12 @@ class FoldRegrowth:
 
 def _randomness(rng: np.random.Generator, m: int) -> list[Randomness]:
     """Numbers for the way there, and for the way back."""
-    return [Randomness(*rng.random((3, PARTICLES, m)), last=float(rng.random())) for _ in range(2)]
+    there, back = rng.random((2, 3, PARTICLES, m))
+    last = rng.random(2)
+    return [
+        Randomness(there[0], there[1], there[2], float(last[0])),
+        Randomness(back[0], back[1], back[2], float(last[1])),
+    ]
 
 
 class _Opened:
@@ -124,16 +129,10 @@ class _Opened:
 
     @classmethod
     def at(cls, model: "LatentCovariate", state: State, column: int) -> "_Opened | None":
-        solved, W = state.solved[0], model.columns(state.latent)
-        if solved.factor is None or np.abs(W[column]).max() >= END:
+        features = features_of(model, state, column)
+        if features is None:
             return None
-        own = state.theta[solved.process.place]
-        described = model.bound.in_latent(own, solved.pieces, W, column)
-        if described is None or not has_features(described, column):
-            return None
-        cells, weights, *_ = grid()
-        features = Features(described, column, model.n, cells.centres, weights)
-        return cls(model, state, features, W[column].copy())
+        return cls(model, state, features, model.columns(state.latent)[column].copy())
 
     def grown(
         self, w: Array, window: NDArray[np.intp], outside: NDArray[np.intp]
