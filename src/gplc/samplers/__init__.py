@@ -12,8 +12,10 @@ A `point` carries a position, its log density, and whatever the target wants kep
 sampler passes it on unseen). See `gplc.samplers.protocol`.
 """
 
+from gplc.samplers.choices import LearnedChoices
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
 from gplc.samplers.hamiltonian import Hamiltonian, SurrogateHamiltonian
+from gplc.samplers.marginal import MarginalHamiltonian
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Info, Point, Sampler
@@ -25,6 +27,8 @@ __all__ = [
     "EllipticalSlice",
     "Hamiltonian",
     "Info",
+    "LearnedChoices",
+    "MarginalHamiltonian",
     "Metropolis",
     "MetropolisSweep",
     "ModifiedMetropolis",

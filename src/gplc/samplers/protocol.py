@@ -127,6 +127,58 @@ class PoolTarget(Protocol):
         """A pool with `size` candidates in a window of `zoom` times the range; None: not here."""
 
 
+class Marginal(Protocol):
+    """A vector with other unknowns summed out, at one of its positions, which is `position`."""
+
+    @property
+    def position(self) -> Array:
+        """Where the vector is."""
+
+    @property
+    def point(self) -> Point:
+        """The same as a point of the chain: without the vector, if it is no part of that."""
+
+    @property
+    def scale(self) -> tuple[Point, ScalarTarget] | None:
+        """A scale that is part of the vector; payloads are positions. None if it is fixed."""
+
+    def drawn(self, rng: np.random.Generator) -> "Marginal":
+        """The same with the vector drawn anew, given what was summed out."""
+
+    def whitened(self, information: float | Array) -> tuple[Point, GradientTarget]:
+        """The vector in coordinates made for some information about it.
+
+        The payload of a point is a point in its own coordinates.
+        """
+
+    def settled(self, rng: np.random.Generator, position: Array) -> tuple["Marginal", float]:
+        """At another position, with what is summed out drawn anew; or, if rejected, as it is.
+
+        The second is the probability with which it is accepted.
+        """
+
+    def evidence(self, rng: np.random.Generator) -> Array:
+        """Scores (n, k) of data drawn given the vector, to learn from."""
+
+
+class MarginalTarget(Protocol):
+    """Unknowns of which a part can be summed out, once a vector is drawn."""
+
+    def opened(self, rng: np.random.Generator, point: Point) -> Marginal | None:
+        """The vector drawn, given the rest; None: not here."""
+
+
+class ChoicesTarget(Protocol):
+    """Proposals of many kinds, each right by itself, of which some are useful."""
+
+    @property
+    def n_choices(self) -> int:
+        """How many kinds there are."""
+
+    def attempt(self, rng: np.random.Generator, point: Point, choice: int) -> tuple[Point, float]:
+        """An update of one kind, and the probability with which its proposal was accepted."""
+
+
 class Sampler(Protocol):
     """One kind of update."""
 

@@ -19,68 +19,45 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from gplc._compiled import pools
-from gplc._linalg import pivoted_root, solve_both, thin_root, usable
+from gplc._linalg import solve_both, thin_root, usable
 from gplc._types import Array
 from gplc.kernels.separable import Form, whole
 from gplc.models.base import State
+from gplc.processes.features import LatentBasis, has_features
 from gplc.samplers.protocol import Point, ScalarTarget, impossible
 
 if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
 
 
-# Points in w between which a smooth function is interpolated: so many per length scale, so many
-# at least, and no update at all if that would be more than so many.
-PER_SCALE, FEWEST_POINTS, MOST_POINTS = 6.0, 24, 600
-
-
 class Drawable:
-    """A term of which functions can be drawn.
-
-    exp(-b (w - w')^2) = k(w)' (L L')^-1 k(w') to rounding, k(w) being its values at a few nodes
-    and L L' its matrix there. So a function is q(w) k(w)' c with coefficients c.
-    """
+    """A term of which functions can be drawn: q(w) k(w)' c, with coefficients c at a few nodes."""
 
     def __init__(self, amplitude: Array, form: Form) -> None:
         self.amplitude, self.form = amplitude, form
         self._root = thin_root(amplitude)
-        points = max(FEWEST_POINTS, math.ceil(points_wanted(form))) if form.decay > 0.0 else 1
-        grid = np.linspace(-pools.END, pools.END, points) if points > 1 else np.zeros(1)
-        root, rows = pivoted_root(self._kernel(grid, grid))
-        self.nodes, self._lower = grid[rows], np.asfortranarray(root[rows])
-
-    def _kernel(self, w: Array, nodes: Array) -> Array:
-        return np.exp(-self.form.decay * (w[:, None] - nodes) ** 2)
+        self._basis = LatentBasis(form)
 
     def at_nodes(self, w: Array) -> Array:
         """q(w) k(w)', for the present w: (n, nodes)."""
-        values = self._kernel(w, self.nodes)
-        if self.form.power:
-            values *= w[:, None] ** self.form.power
-        if self.form.side:
-            values[w < 0.0] *= -1.0
-        return values
+        return self._basis.at_nodes(w)
 
     def function(self, coefficients: Array) -> pools.DrawnFunction:
         """The functions that have some coefficients."""
         form, own = self.form, np.ascontiguousarray(coefficients)
-        return pools.DrawnFunction(self.nodes, own, form.decay, form.power, form.side)
+        return pools.DrawnFunction(self._basis.nodes, own, form.decay, form.power, form.side)
 
     def prior_draw(self, rng: np.random.Generator) -> Array:
         """Coefficients (n, nodes) of functions drawn from the prior."""
-        free = self._root @ rng.standard_normal((self._root.shape[1], self.nodes.size))
-        coefficients, _ = lapack.dtrtrs(self._lower, free.T, lower=1, trans=1)
+        nodes = self._basis.nodes.size
+        free = self._root @ rng.standard_normal((self._root.shape[1], nodes))
+        coefficients, _ = lapack.dtrtrs(self._basis.lower, free.T, lower=1, trans=1)
         return coefficients.T
 
     def correction(self, at_nodes: Array, pulls: Array) -> Array:
         """Coefficients of sum_k K(., (x_k, w_k)) pulls_k."""
-        weights, _ = lapack.dpotrs(self._lower, at_nodes.T, lower=1)
+        weights, _ = lapack.dpotrs(self._basis.lower, at_nodes.T, lower=1)
         return self.amplitude @ (pulls[:, None] * weights.T)
-
-
-def points_wanted(form: Form) -> float:
-    """Points in w between which functions of such a form can be interpolated."""
-    return PER_SCALE * (2.0 * pools.END * math.sqrt(form.decay))
 
 
 class LatentFunction:
@@ -93,11 +70,11 @@ class LatentFunction:
         solved, W = state.solved[0], model.columns(state.latent)
         own = state.theta[solved.process.place]
         described = model.bound.in_latent(own, solved.pieces, W, column)
-        if described is None:
-            return
-        terms = [(term.amplitude, term.forms[column]) for term in described.terms]
-        if all(form.is_smooth and points_wanted(form) <= MOST_POINTS for _, form in terms):
-            self._terms = [Drawable(whole(amplitude, model.n), form) for amplitude, form in terms]
+        if described is not None and has_features(described, column):
+            self._terms = [
+                Drawable(whole(term.amplitude, model.n), term.forms[column])
+                for term in described.terms
+            ]
             self._free = whole(described.free, model.n)
             self._free_root = thin_root(self._free)
 

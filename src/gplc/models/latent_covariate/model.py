@@ -18,6 +18,7 @@ from gplc.means import Mean
 from gplc.models.base import Given, Model, Part, State, Unknowns, Update
 from gplc.models.landmarks import standard_nodes
 from gplc.models.latent_covariate.function import LatentFunction
+from gplc.models.latent_covariate.marginal import MarginalFunction
 from gplc.models.latent_covariate.moves import (
     LatentExchange,
     LatentFold,
@@ -26,9 +27,13 @@ from gplc.models.latent_covariate.moves import (
     scale_part,
 )
 from gplc.models.latent_covariate.prediction import ConditionedCovariate
+from gplc.models.latent_covariate.regrowth import FoldRegrowth
 from gplc.models.latent_covariate.sweep import CovariateSweep
 from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Process
+from gplc.processes.features import Features
+from gplc.samplers.choices import LearnedChoices
 from gplc.samplers.hamiltonian import Hamiltonian
+from gplc.samplers.marginal import MarginalHamiltonian
 from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Point, Sampler
 from gplc.samplers.slice import Slice
@@ -111,7 +116,11 @@ class LatentCovariate(Model):
                 advice="0.01 is little; None: learned",
             )
         self.noise_sd = noise_sd
+        self.latest_features: tuple[Any, Features | None] | None = None
         super().__init__(X, y, kernel, priors, mean)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "latest_features": None}
 
     @property
     def n_latent(self) -> int:
@@ -191,6 +200,8 @@ class LatentCovariate(Model):
         parts: dict[str, Part] = {}
         if self.bound.separates(column):
             parts["function"] = self._part_of_w(LatentFunction, column)
+            parts["marginal"] = self._part_of_w(MarginalFunction, column)
+            parts["regrowth"] = self._part_of_w(FoldRegrowth, column)
         if moves.shift:
             parts["shift"] = self._part_of_w(LatentShift, column)
         if moves.scale is not None:
@@ -264,6 +275,26 @@ class LatentCovariate(Model):
         return Update("w", SliceSweep(width))
 
     def default_scheme(
+        self, leaps: int = 3, function_leaps: int = 16, rounds: int = 2, folds: int = 2
+    ) -> list[Update]:
+        """Hyperparameters given w; then g and sigma with w summed out, and folds.
+
+        Where g cannot be written as a function of w, for a kernel that does not separate, it is
+        the scheme of the latents.
+        """
+        functions = self._parts_that_exist("marginal")
+        if len(functions) < self.n_covariates:
+            return self.latents_scheme()
+        regrowths = self._parts_that_exist("regrowth") if folds else []
+        function = MarginalHamiltonian(function_leaps, rounds=rounds)
+        latent_updates = [
+            *(Update(part, LearnedChoices(folds)) for part in regrowths),
+            *(Update(part, function) for part in functions),
+            *self._free_moves(),
+        ]
+        return self._after_hyperparameters(leaps, latent_updates)
+
+    def latents_scheme(
         self,
         leaps: int = 3,
         size: int = 64,
@@ -283,6 +314,10 @@ class LatentCovariate(Model):
             *self._free_moves(),
             *([Update("fold", SymmetricProposal(folds))] if folds else []),
         ]
+        return self._after_hyperparameters(leaps, latent_updates)
+
+    def _after_hyperparameters(self, leaps: int, latent_updates: list[Update]) -> list[Update]:
+        """A scheme that begins with the hyperparameters, and lets w wait until they suit it."""
         return [
             Update("hyperparameters", Hamiltonian(leaps, dense=True, conditional=True)),
             *self._wide_moves(),
@@ -308,7 +343,11 @@ class LatentCovariate(Model):
         exchange = [Update("exchange", SymmetricProposal())] if "exchange" in self.parts else []
         return [*free, *exchange]
 
-    schemes = {"default": default_scheme, "paper": paper_scheme}  # noqa: RUF012
+    schemes = {  # noqa: RUF012
+        "default": default_scheme,
+        "latents": latents_scheme,
+        "paper": paper_scheme,
+    }
 
 
 def local_ranks(X: Array, y: Array, neighbours: int) -> Array:
