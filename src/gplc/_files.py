@@ -33,6 +33,10 @@ FORMAT = 2
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
 
+# The name of standard input and output.
+STREAM = "-"
+
+
 class FileError(ValueError):
     """A file that cannot be used, with the reason and what to do."""
 
@@ -43,6 +47,17 @@ class Contents(NamedTuple):
     format: int
     arrays: dict[str, NDArray[Any]]
     texts: dict[str, str]
+
+
+def name_of(path: str) -> str:
+    """A path as messages show it.
+
+    Examples
+    --------
+    >>> name_of("-")
+    'standard input'
+    """
+    return "standard input" if path == STREAM else path
 
 
 @contextmanager

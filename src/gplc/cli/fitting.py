@@ -1,6 +1,7 @@
 """Commands that sample: fit and resume."""
 
 import math
+import re
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,8 +47,9 @@ def _known_model(key: str) -> str:
 
 
 @command(
-    "gplc fit motorcycle.csv --target accel",
+    "gplc fit motorcycle.csv --target accel --out motorcycle.fit.nc",
     "gplc fit data.parquet -y price -x area,age --model gplv --max-seconds 600",
+    "gplc fit data.csv -y y --exclude id,date --decimal , --drop-missing",
     "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
     kind=NamingModels,
 )
@@ -55,13 +57,29 @@ def fit(
     data: options.Data,
     target: options.Target,
     features: options.Features = None,
+    exclude: options.Exclude = None,
     model: Annotated[
         str,
         typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
     ] = DEFAULT_MODEL,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", help="File for the fit; named after DATA by default."),
+        typer.Option("--out", "-o", help="File for the fit; DATA-TARGET-MODEL.fit.nc by default."),
+    ] = None,
+    force: options.Force = False,
+    kernel: Annotated[
+        str | None, typer.Option(help="As in Python: 'Matern32 + Linear'; the model's by default.")
+    ] = None,
+    mean: Annotated[str, typer.Option(help="zero, constant or linear.")] = "zero",
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=MEDIAN,FACTOR",
+            help=(
+                "Prior of a hyperparameter, with data in SDs: noise_sd=0.3,3 is within a factor "
+                "of 3 of 0.3 with probability 2/3. May be given several times."
+            ),
+        ),
     ] = None,
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
     draws: Annotated[str, typer.Option(help="Of each chain; auto: until converged.")] = "auto",
@@ -73,6 +91,9 @@ def fit(
         str | None, typer.Option(help="Keep the run here; the same command goes on with it.")
     ] = None,
     delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     max_rows: options.MaxRows = options.MAX_ROWS,
     drop_missing: options.DropMissing = False,
     strict: options.Strict = False,
@@ -82,9 +103,17 @@ def fit(
     from gplc.comparison import every_model
 
     count = options.draws_in(draws)
-    name = out or ("fit.nc" if data == "-" else f"{Path(data).stem}.fit.nc")
-    options.check_out(name)
-    X, y = options.read_data(data, target, features, delimiter, max_rows, drop_missing)
+    name = out or _fit_name(data, target, model)
+    # The same command with the same checkpoint goes on with a run, and so replaces its fit.
+    goes_on = checkpoint is not None and Path(checkpoint).exists()
+    options.check_out(name, replace=force or goes_on)
+    how = options.reading(delimiter, decimal, encoding, sheet)
+    settings = {
+        "kernel": options.kernel_in(kernel),
+        "mean": None if mean == "zero" else mean,
+        "priors": options.priors_in(prior),
+    }
+    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
@@ -96,6 +125,7 @@ def fit(
         n_jobs=jobs,
         checkpoint=checkpoint,
         progress="auto",
+        **settings,
     )
     estimator = models[model].fit(X, y)
     done = estimator.diagnostics_
@@ -105,12 +135,25 @@ def fit(
     _finish(estimator, name, as_json, strict)
 
 
+def _fit_name(data: str, target: str, model: str) -> str:
+    """A name that fits of other targets and models do not have.
+
+    Examples
+    --------
+    >>> _fit_name("data/crash.csv", "accel (g)", "gplc")
+    'crash-accel_g-gplc.fit.nc'
+    """
+    stem = [] if data == "-" else [Path(data).stem]
+    return "-".join([*stem, re.sub(r"\W+", "_", target).strip("_"), model]) + ".fit.nc"
+
+
 @command("gplc resume motorcycle.fit.nc", "gplc resume fit.nc --draws 2000 --out longer.nc")
 def resume(
     fit: options.Fit,
     draws: Annotated[str, typer.Option(help="To add to each chain; auto: until good.")] = "auto",
     max_seconds: options.MaxSeconds = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="By default FIT itself.")] = None,
+    force: options.Force = False,
     jobs: options.Jobs = -1,
     strict: options.Strict = False,
     as_json: options.AsJson = False,
@@ -118,7 +161,7 @@ def resume(
     """Go on sampling where a fit stopped."""
     count = options.draws_in(draws)
     name = out or fit
-    options.check_out(name)
+    options.check_out(name, replace=force or name == fit)
     model = options.load_fit(fit)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS

@@ -97,6 +97,11 @@ def say(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def warn(message: str) -> None:
+    """Tell the user of something that may be a mistake."""
+    say(f"Warning: {message}")
+
+
 def print_json(record: Any) -> None:
     """Print a result for machines."""
     typer.echo(json.dumps(_plain(record), indent=2))

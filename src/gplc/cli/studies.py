@@ -22,6 +22,7 @@ def compare(
     data: options.Data,
     target: options.Target,
     features: options.Features = None,
+    exclude: options.Exclude = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts, each left out in turn.")] = 5,
     chains: Annotated[int, typer.Option(min=1, help="Chains of each fit.")] = 2,
     draws: Annotated[int, typer.Option(min=1, help="Draws of each chain.")] = 400,
@@ -29,6 +30,9 @@ def compare(
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     max_rows: options.MaxRows = options.MAX_ROWS,
     drop_missing: options.DropMissing = False,
     as_json: options.AsJson = False,
@@ -39,7 +43,8 @@ def compare(
 
     from gplc.comparison import compare, every_model
 
-    X, y = options.read_data(data, target, features, delimiter, max_rows, drop_missing)
+    how = options.reading(delimiter, decimal, encoding, sheet)
+    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
     models = every_model(chains=chains, draws=draws, warmup=warmup, random_state=seed)
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
@@ -84,11 +89,18 @@ def demo(
         run()
 
     fitted = f"{name}.fit.nc"
+    again = Path(fitted).exists()
     step(
         f"fit {name}.csv --target {target} --out {fitted} --warmup 300 "
-        f"--max-seconds {max_seconds:g}",
+        f"--max-seconds {max_seconds:g}{' --force' if again else ''}",
         lambda: fit(
-            f"{name}.csv", target, out=fitted, warmup=300, max_seconds=max_seconds, jobs=jobs
+            f"{name}.csv",
+            target,
+            out=fitted,
+            force=again,
+            warmup=300,
+            max_seconds=max_seconds,
+            jobs=jobs,
         ),
     )
     step(f"predict {fitted} {name}.new.csv", lambda: predict(fitted, f"{name}.new.csv"))

@@ -1,0 +1,96 @@
+"""What is odd about data, in sentences: it may be meant, and it may be a mistake."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from gplc._types import Array
+
+FEW_ROWS = 10
+# Rounded measurements agree by chance now and then; a larger share was copied.
+MOST_COPIES = 0.1
+# A row is far outside if an input is beyond the data by more than this part of their range.
+FAR = 0.1
+
+
+def of_data(X: "pd.DataFrame", y: "pd.Series[Any]") -> list[str]:
+    """Oddities of a table that a model is to be fitted to.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> of_data(pd.DataFrame({"x": [1.0] * 12, "id": range(12)}), pd.Series(range(12), name="y"))
+    ["'id' counts the rows: if it is no input, leave it out with --exclude id", \
+"'x' is 1 in every row: it tells nothing"]
+    """
+    import shlex
+
+    table = X.assign(**{str(y.name): y})
+    found = []
+    if len(y) < FEW_ROWS:
+        found.append(f"{len(y)} rows are very few: what comes out is mostly the prior")
+    for name in X.columns:
+        steps = X[name].diff().iloc[1:]
+        if X.shape[1] > 1 and X[name].iloc[0] in (0, 1) and (steps == 1).all():
+            found.append(
+                f"{name!r} counts the rows: if it is no input, leave it out with --exclude "
+                f"{shlex.quote(str(name))}"
+            )
+    for column, values in table.items():
+        if values.nunique() == 1:
+            tells = "there is nothing to predict" if column == y.name else "it tells nothing"
+            found.append(f"{column!r} is {values.iloc[0]:g} in every row: {tells}")
+    copies = int(table.duplicated().sum())
+    if copies > MOST_COPIES * len(y):
+        found.append(
+            f"{copies} of {len(y)} rows are exact copies of others: if these are not separate "
+            "measurements, remove them, or the noise will be taken for smaller than it is"
+        )
+    return found
+
+
+class Outside:
+    """Counts new rows that are far outside the data, as they come.
+
+    Parameters
+    ----------
+    X : (n, p) array
+        Inputs of the data.
+    names : list of str
+        Of the inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> outside = Outside(np.array([[0.0], [1.0]]), ["x"])
+    >>> outside.look(np.array([[0.5], [1.05], [3.0]]))
+    >>> outside.told(rows=3)
+    ["1 of 3 rows are far outside the data ('x' from 0 to 1): there predictions say little"]
+    """
+
+    def __init__(self, X: "Array", names: list[str]) -> None:
+        self.lowest, self.highest = X.min(axis=0), X.max(axis=0)
+        self.names = names
+        self.count = 0
+        self.inputs: set[int] = set()
+
+    def look(self, rows: "Array") -> None:
+        """Look at some more rows."""
+        reach = FAR * (self.highest - self.lowest)
+        far = (rows < self.lowest - reach) | (rows > self.highest + reach)
+        self.count += int(far.any(axis=1).sum())
+        self.inputs.update(far.any(axis=0).nonzero()[0].tolist())
+
+    def told(self, rows: int) -> list[str]:
+        """What was found, of so many rows."""
+        if not self.count:
+            return []
+        where = ", ".join(
+            f"{self.names[k]!r} from {self.lowest[k]:g} to {self.highest[k]:g}"
+            for k in sorted(self.inputs)
+        )
+        return [
+            f"{self.count} of {rows} rows are far outside the data ({where}): there predictions "
+            "say little"
+        ]
