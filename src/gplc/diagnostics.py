@@ -188,6 +188,14 @@ class Diagnostics:
         rows = {name: Row(*row) for name, row in record["rows"].items()}
         return cls(**{**record, "rows": rows, "events": Counter(record["events"])})
 
+    def to_frame(self) -> Any:
+        """The rows as a pandas data frame, labelled by quantity."""
+        import pandas as pd
+
+        return pd.DataFrame.from_dict(
+            {name: row._asdict() for name, row in self.rows.items()}, orient="index"
+        )
+
     @property
     def problems(self) -> list[str]:
         """What is wrong and what to do about it; empty if nothing is."""

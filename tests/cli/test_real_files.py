@@ -63,11 +63,11 @@ def test_plain_numbers_are_the_same_with_a_decimal_point(value):
 
 def test_one_decimal_point_settles_the_others():
     """Twins: the same cells are refused without the one that shows what a point means."""
-    settled = pd.DataFrame({"x": ["1.234", "0.5"]})
+    settled = pd.DataFrame({"x": ["1.234", "0.125"]})
     doubtful = pd.DataFrame({"x": ["1.234", "5"]})
     for frame in (settled, doubtful):
         frame.attrs[_cells.IN_DOUBT] = True
-    assert _cells.numbers(settled, ["x"], "a.csv")[:, 0].tolist() == [1.234, 0.5]
+    assert _cells.numbers(settled, ["x"], "a.csv")[:, 0].tolist() == [1.234, 0.125]
     with pytest.raises(FileError, match=r"may be 1\.234"):
         _cells.numbers(doubtful, ["x"], "a.csv")
 

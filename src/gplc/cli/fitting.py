@@ -127,11 +127,14 @@ def fit(
         progress="auto",
         **settings,
     )
-    estimator = models[model].fit(X, y)
+    estimator = models[model]
+    with options.keeping_draws():
+        estimator.fit(X, y)
     done = estimator.diagnostics_
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
-        estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
+        with options.keeping_draws():
+            estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
     _finish(estimator, name, as_json, strict)
 
 
@@ -166,10 +169,11 @@ def resume(
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     model.set_params(n_jobs=jobs, progress="auto", max_seconds=max_seconds)
-    if count == "auto":
-        _extend_until_good(model, float(max_seconds or math.inf))
-    else:
-        model.extend(count)
+    with options.keeping_draws():
+        if count == "auto":
+            _extend_until_good(model, float(max_seconds or math.inf))
+        else:
+            model.extend(count)
     _finish(model, name, as_json, strict)
 
 
@@ -179,8 +183,6 @@ def _extend_until_good(model: Any, seconds: float) -> None:
     while not model.diagnostics_.ok and (left := ends - time.monotonic()) > 0:
         model.set_params(max_seconds=left)
         model.extend(max(LEAST_DRAWS, round(RESUME_GROWTH * model.diagnostics_.n_draws)))
-        if model.diagnostics_.stopped.startswith("Interrupted"):
-            break
 
 
 def _finish(model: Any, out: str, as_json: bool, strict: bool) -> None:

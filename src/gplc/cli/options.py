@@ -2,7 +2,8 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -231,6 +232,15 @@ def priors_in(given: list[str] | None) -> dict[str, tuple[float, float]] | None:
             )
         priors[name.strip()] = (math.log(median), math.log(factor))
     return priors or None
+
+
+@contextmanager
+def keeping_draws() -> Iterator[None]:
+    """Go on with what there is when sampling is interrupted: it is saved, and then told."""
+    from gplc.estimators import Interrupted
+
+    with suppress(Interrupted):
+        yield
 
 
 def load_fit(fit: str) -> Any:
