@@ -8,7 +8,7 @@ from typing import IO, Any
 import numpy as np
 import pandas as pd
 
-from gplc._files import FileError
+from gplc._files import FileError, optional
 
 # What a sheet has room for.
 MOST_ROWS = 1_048_576
@@ -16,14 +16,7 @@ MOST_ROWS = 1_048_576
 
 def library(path: str) -> Any:
     """The module openpyxl, or an error that says how to get it."""
-    try:
-        import openpyxl
-    except ImportError as error:
-        raise FileError(
-            f"{path}: Excel needs openpyxl, which is not installed; give CSV, or "
-            "pip install 'gplc[excel]'"
-        ) from error
-    return openpyxl
+    return optional("openpyxl", f"{path}: Excel", "excel")
 
 
 def rows(path: str, sheet: str | None) -> Iterator[tuple[Any, ...]]:

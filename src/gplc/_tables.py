@@ -20,7 +20,7 @@ import pandas as pd
 
 from gplc import _excel
 from gplc._cells import COMMA, IN_DOUBT, number
-from gplc._files import STREAM, FileError, name_of, replacing
+from gplc._files import STREAM, FileError, name_of, optional, replacing
 from gplc._text import lines, opened
 
 Append = Callable[[pd.DataFrame], None]
@@ -244,7 +244,7 @@ def _header(cells: Sequence[str], path: str) -> list[str]:
 
 
 def _parquet_chunks(path: str, rows: int) -> Iterator[pd.DataFrame]:
-    parquet = _parquet_library(path)
+    parquet = optional("pyarrow.parquet", f"{path}: Parquet", "parquet")
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
@@ -258,17 +258,6 @@ def _parquet_chunks(path: str, rows: int) -> Iterator[pd.DataFrame]:
             done += len(frame)
             if len(frame):
                 yield frame
-
-
-def _parquet_library(path: str) -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise FileError(
-            f"{path}: Parquet needs pyarrow, which is not installed; give CSV, or "
-            "pip install 'gplc[parquet]'"
-        ) from error
-    return pyarrow.parquet
 
 
 # --- writing --------------------------------------------------------------------------------
@@ -305,7 +294,7 @@ def _text_appender(file: IO[bytes], form: str, decimal: str | None) -> Iterator[
 
 @contextmanager
 def _parquet_appender(file: IO[bytes]) -> Iterator[Append]:
-    parquet = _parquet_library("output")
+    parquet = optional("pyarrow.parquet", "output: Parquet", "parquet")
     import pyarrow
 
     writer = None
