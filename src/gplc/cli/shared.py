@@ -120,6 +120,21 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A function to be told how much is done of how much: a bar where somebody can see it."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
 def _plain(value: Any) -> Any:
     """A record as strict JSON takes it: no nan, no infinity."""
     if isinstance(value, dict):

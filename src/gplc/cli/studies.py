@@ -10,7 +10,7 @@ import typer
 from gplc.cli import options
 from gplc.cli.fitting import fit
 from gplc.cli.predicting import predict
-from gplc.cli.shared import command, print_json
+from gplc.cli.shared import command, counting, print_json
 from gplc.cli.showing import plot, report
 
 
@@ -38,26 +38,13 @@ def compare(
     as_json: options.AsJson = False,
 ) -> None:
     """Does the noise depend on x, and is it Gaussian? All models by cross-validation."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from gplc.comparison import compare, every_model
 
     how = options.reading(delimiter, decimal, encoding, sheet)
     X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
     models = every_model(chains=chains, draws=draws, warmup=warmup, random_state=seed)
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("fits", total=None)
-        result = compare(
-            X,
-            y,
-            models,
-            folds=folds,
-            n_jobs=jobs,
-            random_state=seed,
-            watch=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with counting("fits") as watch:
+        result = compare(X, y, models, folds=folds, n_jobs=jobs, random_state=seed, watch=watch)
     if as_json:
         print_json(result.to_record())
     else:
