@@ -335,7 +335,8 @@ def test_demo_shows_each_command(run, tmp_path, monkeypatch):
     for step in ("fit", "predict", "plot", "report"):
         assert f"$ gplc {step} " in result.stdout
     assert {path.name for path in (tmp_path / "somewhere").iterdir()} == {
-        f"motorcycle.{ending}" for ending in ("csv", "new.csv", "fit.nc", "png", "html")
+        f"motorcycle.{ending}"
+        for ending in ("csv", "new.csv", "predicted.csv", "fit.nc", "png", "html")
     }
 
 

@@ -90,7 +90,12 @@ def demo(
             jobs=jobs,
         ),
     )
-    step(f"predict {fitted} {name}.new.csv", lambda: predict(fitted, f"{name}.new.csv"))
+    predicted = f"{name}.predicted.csv"
+    step(
+        f"predict {fitted} {name}.new.csv --out {predicted}",
+        lambda: predict(fitted, f"{name}.new.csv", out=predicted),
+    )
+    typer.echo(Path(predicted).read_text(encoding="utf-8").rstrip())
     step(f"plot {fitted} --out {name}.png", lambda: plot(fitted, out=f"{name}.png"))
     step(f"report {fitted} --out {name}.html", lambda: report(fitted, out=f"{name}.html"))
     typer.echo(f"\nLook at {name}.png, and open {name}.html in a browser.")
