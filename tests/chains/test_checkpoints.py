@@ -1,6 +1,7 @@
 """A run can be killed, resumed, extended, saved and loaded, and the numbers stay the same."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -262,6 +263,8 @@ def test_interrupting_keeps_what_there_is_and_stops_the_loop(data, monkeypatch):
         loop()
     (model,) = begun
     assert stop.value.model is model
+    elsewhere = pickle.loads(pickle.dumps(stop.value))
+    np.testing.assert_array_equal(elsewhere.model.predict(data[0]), model.predict(data[0]))
     kept = model.draws_.log_density.shape[1]
     assert 0 < kept < 5000
     assert f"Interrupted after {kept} draws" in model.diagnostics_.stopped

@@ -282,19 +282,24 @@ def test_oddities_are_told_before_the_fit(run, tmp_path, monkeypatch, command):
         assert f"Warning: {oddity}" in told
 
 
+def test_rows_are_counted_before_some_are_left_out(run, tmp_path):
+    (tmp_path / "a.csv").write_text("id,x,y\n1,5,\n2,3,4\n3,,1\n4,1,2\n")
+    options = ["-o", tmp_path / "a.nc", "--drop-missing", *SHORT]
+    assert "Warning: 'id' counts the rows" in run("fit", tmp_path / "a.csv", *options).stderr
+
+
 def test_copies_are_told_and_a_few_are_not():
-    x, y = np.repeat(np.arange(10.0), 7), np.tile(np.arange(7.0), 10)
-    X, response = pd.DataFrame({"x": x}), pd.Series(y, name="y")
-    assert oddities.of_data(X, response) == []
-    response[response > 0] = 1.0
-    (told,) = oddities.of_data(X, response)
+    table = pd.DataFrame({"x": np.repeat(np.arange(10.0), 7), "y": np.tile(np.arange(7.0), 10)})
+    assert oddities.of_data(table, "y") == []
+    table.loc[table["y"] > 0, "y"] = 1.0
+    (told,) = oddities.of_data(table, "y")
     assert told.startswith("50 of 70 rows are exact copies")
 
 
 def test_good_data_are_not_odd():
     for data in (gplc.datasets.load_motorcycle(), gplc.datasets.load_lidar()):
-        X = pd.DataFrame(data.X, columns=data.feature_names)
-        assert oddities.of_data(X, pd.Series(data.y, name=data.target_name)) == []
+        table = pd.DataFrame(data.X, columns=data.feature_names).assign(target=data.y)
+        assert oddities.of_data(table, "target") == []
 
 
 def test_predictions_far_outside_are_told(run, fitted):

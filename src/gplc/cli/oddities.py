@@ -1,6 +1,7 @@
 """What is odd about data, in sentences: it may be meant, and it may be a mistake."""
 
-from typing import TYPE_CHECKING, Any
+import shlex
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,37 +15,45 @@ MOST_COPIES = 0.1
 FAR = 0.1
 
 
-def of_data(X: "pd.DataFrame", y: "pd.Series[Any]") -> list[str]:
+def of_counters(inputs: "pd.DataFrame") -> list[str]:
+    """Columns that count the rows, from 0 or 1, in the order of the file.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> of_counters(pd.DataFrame({"x": [3.0, 1.0, 2.0], "id": [1.0, 2.0, 3.0]}))
+    ["'id' counts the rows: if it is no input, leave it out with --exclude id"]
+    """
+    if inputs.shape[1] == 1:
+        return []  # without it there would be no input
+    return [
+        f"{name!r} counts the rows: if it is no input, leave it out with --exclude "
+        f"{shlex.quote(str(name))}"
+        for name, values in inputs.items()
+        if values.iloc[0] in (0, 1) and (values.diff().iloc[1:] == 1).all()
+    ]
+
+
+def of_data(table: "pd.DataFrame", target: str) -> list[str]:
     """Oddities of a table that a model is to be fitted to.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> of_data(pd.DataFrame({"x": [1.0] * 12, "id": range(12)}), pd.Series(range(12), name="y"))
-    ["'id' counts the rows: if it is no input, leave it out with --exclude id", \
-"'x' is 1 in every row: it tells nothing"]
+    >>> of_data(pd.DataFrame({"x": [1.0] * 12, "y": range(12)}), "y")
+    ["'x' is 1 in every row: it tells nothing"]
     """
-    import shlex
-
-    table = X.assign(**{str(y.name): y})
     found = []
-    if len(y) < FEW_ROWS:
-        found.append(f"{len(y)} rows are very few: what comes out is mostly the prior")
-    for name in X.columns:
-        steps = X[name].diff().iloc[1:]
-        if X.shape[1] > 1 and X[name].iloc[0] in (0, 1) and (steps == 1).all():
-            found.append(
-                f"{name!r} counts the rows: if it is no input, leave it out with --exclude "
-                f"{shlex.quote(str(name))}"
-            )
-    for column, values in table.items():
+    if len(table) < FEW_ROWS:
+        found.append(f"{len(table)} rows are very few: what comes out is mostly the prior")
+    for name, values in table.items():
         if values.nunique() == 1:
-            tells = "there is nothing to predict" if column == y.name else "it tells nothing"
-            found.append(f"{column!r} is {values.iloc[0]:g} in every row: {tells}")
+            tells = "there is nothing to predict" if name == target else "it tells nothing"
+            found.append(f"{name!r} is {values.iloc[0]:g} in every row: {tells}")
     copies = int(table.duplicated().sum())
-    if copies > MOST_COPIES * len(y):
+    if copies > MOST_COPIES * len(table):
         found.append(
-            f"{copies} of {len(y)} rows are exact copies of others: if these are not separate "
+            f"{copies} of {len(table)} rows are exact copies of others: if these are not separate "
             "measurements, remove them, or the noise will be taken for smaller than it is"
         )
     return found

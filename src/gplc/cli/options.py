@@ -162,7 +162,6 @@ def read_data(
     drop_missing: bool,
 ) -> "tuple[pd.DataFrame, pd.Series[Any]]":
     """Inputs and response of a table, all of them numbers; says what is odd about them."""
-    import numpy as np
     import pandas as pd
 
     from gplc._cells import numbers
@@ -192,15 +191,16 @@ def read_data(
         keep_missing=drop_missing,
         optional=chosen,
     )
-    kept = found[~np.isnan(found).any(axis=1)]
-    if len(kept) < len(found):
-        say(f"Left out {len(found) - len(kept)} of {len(found)} rows with missing values.")
+    rows = pd.DataFrame(found, columns=[target, *chosen])
+    kept = rows.dropna(ignore_index=True)
+    if len(kept) < len(rows):
+        say(f"Left out {len(rows) - len(kept)} of {len(rows)} rows with missing values.")
     if len(kept) < 2:
         raise ValueError(f"{name_of(data)} has {len(kept)} usable rows; 2 are needed")
-    X, y = pd.DataFrame(kept[:, 1:], columns=chosen), pd.Series(kept[:, 0], name=target)
-    for oddity in oddities.of_data(X, y):
+    # Rows are counted before some are left out.
+    for oddity in [*oddities.of_counters(rows[chosen]), *oddities.of_data(kept, target)]:
         warn(oddity)
-    return X, y
+    return kept[chosen], kept[target]
 
 
 def kernel_in(text: str | None) -> "Kernel | None":

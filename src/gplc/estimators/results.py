@@ -42,3 +42,7 @@ class Interrupted(KeyboardInterrupt):
             "model = sys.last_value.model"
         )
         self.model = model
+
+    def __reduce__(self) -> Any:
+        """From another process it comes with its fit."""
+        return type(self), (self.model,)
