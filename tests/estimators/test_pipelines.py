@@ -1,7 +1,5 @@
 """A fitted Pipeline with an estimator of ours last is as good as the estimator."""
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,18 +13,12 @@ from gplc import plots
 from gplc._fitted import as_fitted, feature_names, training_data
 from gplc.report import render_report
 
+pytestmark = pytest.mark.usefixtures("no_windows")
 SMALL = {"chains": 2, "draws": 20, "warmup": 15, "random_state": 0}
 RNG = np.random.default_rng(0)
 X = pd.DataFrame({"time": RNG.uniform(10, 50, 20), "dose": RNG.uniform(0.1, 0.2, 20)})
 Y = pd.Series(np.sin(X["time"] / 8) + X["dose"], name="height")
 GROUPS = X.assign(group=np.where(np.arange(20) % 3, "a", "b"))
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    with mpl.rc_context({"backend": "Agg"}):
-        yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -67,20 +67,9 @@ def fit(
         typer.Option("--out", "-o", help="File for the fit; DATA-TARGET-MODEL.fit.nc by default."),
     ] = None,
     force: options.Force = False,
-    kernel: Annotated[
-        str | None, typer.Option(help="As in Python: 'Matern32 + Linear'; the model's by default.")
-    ] = None,
-    mean: Annotated[str, typer.Option(help="zero, constant or linear.")] = "zero",
-    prior: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=MEDIAN,FACTOR",
-            help=(
-                "Prior of a hyperparameter, with data in SDs: noise_sd=0.3,3 is within a factor "
-                "of 3 of 0.3 with probability 2/3. May be given several times."
-            ),
-        ),
-    ] = None,
+    kernel: options.KernelText = None,
+    mean: options.MeanName = None,
+    prior: options.Priors = None,
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
     draws: Annotated[str, typer.Option(help="Of each chain; auto: until converged.")] = "auto",
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 500,
@@ -108,15 +97,13 @@ def fit(
     goes_on = checkpoint is not None and Path(checkpoint).exists()
     options.check_out(name, replace=force or goes_on)
     how = options.reading(delimiter, decimal, encoding, sheet)
-    settings = {
-        "kernel": options.kernel_in(kernel),
-        "mean": None if mean == "zero" else mean,
-        "priors": options.priors_in(prior),
-    }
     X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
+        kernel=options.kernel_in(kernel),
+        mean=mean,
+        priors=options.priors_in(prior),
         chains=chains,
         draws=count,
         warmup=warmup,
@@ -125,7 +112,6 @@ def fit(
         n_jobs=jobs,
         checkpoint=checkpoint,
         progress="auto",
-        **settings,
     )
     estimator = models[model]
     with options.keeping_draws():

@@ -56,6 +56,25 @@ Encoding = Annotated[
 Sheet = Annotated[
     str | None, typer.Option(help="Sheet of an Excel file; needed if there are several.")
 ]
+KernelText = Annotated[
+    str | None,
+    typer.Option("--kernel", help="As in Python: 'Matern32 + Linear'; the model's by default."),
+]
+MeanName = Annotated[
+    str | None,
+    typer.Option("--mean", help="zero, constant or linear; zero by default."),
+]
+Priors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prior",
+        metavar="NAME=MEDIAN,FACTOR",
+        help=(
+            "Prior of a hyperparameter, with data in SDs: noise_sd=0.3,3 is within a factor "
+            "of 3 of 0.3 with probability 2/3. May be given several times."
+        ),
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a fit that is there already.")]
 MaxRows = Annotated[int, typer.Option(help="Refuse larger tables: the cost grows as rows^3.")]
 DropMissing = Annotated[
