@@ -42,6 +42,14 @@ test: lint docs ## lint, build the documentation, then every test (two processes
 test-heavy: $(STAMP) ## statistical checks, fuzzer, stops and resumes at full length
 	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical tests/fuzz tests/chains
 
+.PHONY: oldest
+oldest: ## the tests of what users touch, with the oldest versions that are allowed
+	$(PYTHON) -m venv build/oldest
+	$(PYTHON) .ci/oldest.py > build/oldest.txt
+	build/oldest/bin/pip install --quiet --constraint build/oldest.txt \
+		--editable '.[arviz,dask,excel,parquet,skpro]' polars==1.0 pytest pytest-xdist hypothesis
+	build/oldest/bin/pytest -q -n 2 -W ignore tests/cli tests/estimators tests/plots tests/report
+
 .PHONY: mutants
 mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (half an hour)
 	$(BIN)/python tests/mutants/run.py

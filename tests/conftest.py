@@ -1,6 +1,6 @@
 """Fixtures shared by all tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -17,3 +17,14 @@ def note(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
         request.node.user_properties.append((name, str(value)))
 
     return keep
+
+
+@pytest.fixture
+def no_windows() -> Iterator[None]:
+    """Draw without a screen, and close what was drawn."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    with mpl.rc_context({"backend": "Agg"}):
+        yield
+    plt.close("all")

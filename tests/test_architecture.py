@@ -18,6 +18,7 @@ ROOMS = (
     "report",
     "paper",
     "comparison",
+    "skpro",
     "estimators",
     "plots",
     "metrics",

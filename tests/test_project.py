@@ -83,6 +83,65 @@ def test_readme_gives_the_two_commands(command):
     assert command in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.fixture(scope="module")
+def project() -> dict:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return settings["project"]
+
+
+def read_yaml(name: str) -> dict:
+    yaml = pytest.importorskip("yaml", reason="comes with dask and the documentation's tools")
+    return yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))
+
+
+def test_citation_is_of_this_version(project):
+    citation = read_yaml("CITATION.cff")
+    assert citation["version"] == gplc.__version__
+    assert citation["license"] == project["license"]
+    assert citation["references"][0]["url"] == project["urls"]["Paper"]
+
+
+def test_conda_recipe_wants_what_pip_does(project):
+    recipe = read_yaml("conda/recipe.yaml")
+    assert recipe["context"]["version"] == gplc.__version__
+    wanted = {each.replace(">=", " >=") for each in project["dependencies"]}
+    listed = {
+        each.replace("matplotlib-base", "matplotlib") for each in recipe["requirements"]["run"]
+    }
+    assert listed == wanted | {f"python {project['requires-python']}"}
+
+
+def test_workflow_tries_every_python_that_is_promised(project):
+    matrix = read_yaml(".github/workflows/test.yml")["jobs"]["tests"]["strategy"]["matrix"]
+    promised = [each.rpartition(" ")[2] for each in project["classifiers"] if ":: 3." in each]
+    assert matrix["python"] == promised
+    assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_only_the_publishing_job_may_identify_itself():
+    """Trusted publishing: no password, and no more rights than it takes."""
+    workflow = read_yaml(".github/workflows/release.yml")
+    assert workflow["permissions"] == {"contents": "read"}
+    rights = {name: job.get("permissions") for name, job in workflow["jobs"].items()}
+    assert rights == {"build": None, "publish": {"id-token": "write"}}
+    assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+
+
+def test_site_is_built_as_by_make():
+    settings = read_yaml(".readthedocs.yaml")
+    assert (ROOT / settings["sphinx"]["configuration"]).exists()
+    assert settings["python"]["install"][0]["extra_requirements"] == ["docs"]
+
+
+def test_oldest_versions_are_those_of_the_bounds(project):
+    import runpy
+
+    constraints = runpy.run_path(str(ROOT / ".ci" / "oldest.py"))["constraints"](project)
+    assert {each.replace(">=", "==") for each in project["dependencies"]} <= set(constraints)
+    assert "pyarrow==16" in constraints
+    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9.]+", each) for each in constraints)
+
+
 def test_version_has_one_source():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert "version" in settings["project"]["dynamic"]

@@ -95,3 +95,27 @@ def one_of(name: str, value: object, choices: object) -> str:
     if not isinstance(value, str) or value not in known:
         raise ValueError(f"{name} must be one of {known}, got {shown(value)}; choose from these")
     return str(value)
+
+
+def interval_probabilities(coverage: float) -> Array:
+    """(1 - coverage) / 2 and (1 + coverage) / 2: the two ends of an equal-tailed interval.
+
+    Parameters
+    ----------
+    coverage : float
+        In (0, 1).
+
+    Returns
+    -------
+    (2,) array
+
+    Examples
+    --------
+    >>> interval_probabilities(0.5)
+    array([0.25, 0.75])
+    """
+    if not (isinstance(coverage, Real) and 0 < coverage < 1):
+        raise ValueError(
+            f"coverage must be between 0 and 1, got {shown(coverage)}; for 90% pass 0.9"
+        )
+    return np.array([0.5 * (1.0 - coverage), 0.5 * (1.0 + coverage)])

@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,10 @@ FORMAT = 3
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"
 
 
+# The name of standard input and output.
+STREAM = "-"
+
+
 class FileError(ValueError):
     """A file that cannot be used, with the reason and what to do."""
 
@@ -43,6 +48,36 @@ class Contents(NamedTuple):
     format: int
     arrays: dict[str, NDArray[Any]]
     texts: dict[str, str]
+
+
+def name_of(path: str) -> str:
+    """A path as messages show it.
+
+    Examples
+    --------
+    >>> name_of("-")
+    'standard input'
+    """
+    return "standard input" if path == STREAM else path
+
+
+def optional(module: str, needed_by: str, extra: str) -> Any:
+    """A module that comes with an extra, or an error that says how to get it.
+
+    Examples
+    --------
+    >>> optional("no_such_module", "a.xlsx: Excel", "excel")
+    Traceback (most recent call last):
+    gplc._files.FileError: a.xlsx: Excel needs no_such_module, which is not installed; give CSV, \
+    or pip install 'gplc[excel]'
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise FileError(
+            f"{needed_by} needs {module.partition('.')[0]}, which is not installed; give CSV, or "
+            f"pip install 'gplc[{extra}]'"
+        ) from error
 
 
 @contextmanager

@@ -1,12 +1,22 @@
 """What a fitted estimator was fitted to: its rows, their names, and slices through its inputs."""
 
-from typing import Any, Protocol
+import re
+import warnings
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from gplc import _check
 from gplc._types import Array
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
+# Hyperparameters that belong to an input, by its number; latent ones are numbered too.
+OF_INPUT = re.compile(r"\b((?:length_scale|slope_sd|step_sd)(?:_[yz])?)\[(\d+)\]")
 
 
 class HasData(Protocol):
@@ -19,6 +29,139 @@ class HasData(Protocol):
     n_features_in_: int
 
 
+class Piped:
+    """The last estimator of a fitted pipeline, asked in the units before the other steps.
+
+    If these steps cannot be undone (as encoders of categories cannot), it is asked in the units
+    after them. Everything that is not about inputs is the estimator's own.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted, with an estimator of ours last.
+
+    Attributes
+    ----------
+    estimator : BaseGP
+    undone : bool
+        Whether inputs are in the units before the steps.
+    """
+
+    def __init__(self, pipeline: "Pipeline") -> None:
+        self.before, self.estimator = pipeline[:-1], pipeline[-1]
+        self.undone = self._original is not None
+        if self.undone:
+            self.n_features_in_ = pipeline.n_features_in_
+            self.feature_names_in_ = getattr(pipeline, "feature_names_in_", None)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["estimator"], name)
+
+    @cached_property
+    def _original(self) -> Array | None:
+        """Training inputs before the steps; None if going back and forth changes anything."""
+        after = training_data(self.estimator)[0]
+        given = as_table(self.estimator, after)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what goes wrong on a way that is not taken
+                return self._back_and_forth(given, after)
+        except (AttributeError, TypeError, ValueError):
+            return None
+
+    def _back_and_forth(self, given: Any, after: Array) -> Array | None:
+        inputs = np.asarray(self.before.inverse_transform(given), dtype=np.float64)
+        again = np.asarray(self.before.transform(self._named(inputs)), dtype=np.float64)
+        return inputs if again.shape == after.shape and np.allclose(again, after) else None
+
+    def _named(self, inputs: Array) -> Any:
+        return _table(inputs, getattr(self.before, "feature_names_in_", None))
+
+    def training_data(self) -> tuple[Array, Array]:
+        """As `training_data`."""
+        inputs, response = training_data(self.estimator)
+        return (inputs if self._original is None else self._original), response
+
+    def labels(self) -> list[str] | None:
+        """Names of the inputs after the steps, if these say so."""
+        if self.undone or getattr(self.estimator, "feature_names_in_", None) is not None:
+            return None
+        try:
+            return [str(name) for name in self.before.get_feature_names_out()]
+        except (AttributeError, ValueError):
+            return None
+
+    def rows(self, X: Any) -> Any:
+        """Rows as the pipeline takes them, in the units in which it is asked."""
+        return X if self.undone else self.before.transform(X)
+
+    def _asked(self, X: Any) -> Any:
+        return self.before.transform(X) if self.undone else X
+
+    def predict_dist(self, X: Any) -> Any:
+        """Distribution of y."""
+        return self.estimator.predict_dist(self._asked(X))
+
+    def regression_function(self, X: Any) -> Any:
+        """Posterior of f."""
+        return self.estimator.regression_function(self._asked(X))
+
+    def residual_sd(self, X: Any, coverage: float = 0.9) -> Any:
+        """Posterior of the residual SD."""
+        return self.estimator.residual_sd(self._asked(X), coverage)
+
+
+def as_fitted(model: Any) -> Any:
+    """A fitted estimator of ours, or one that stands for a pipeline with such an estimator last.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> last = gplc.StandardGP(chains=1, draws=10, warmup=10, random_state=0)
+    >>> pipeline = make_pipeline(StandardScaler(), last).fit([[10.0], [30.0]], [5.0, 9.0])
+    >>> training_data(as_fitted(pipeline))[0].tolist()
+    [[10.0], [30.0]]
+    """
+    if isinstance(model, Piped) or not hasattr(model, "steps"):
+        return model
+    estimator = model.steps[-1][1]
+    if not hasattr(estimator, "predict_dist"):
+        raise ValueError(
+            "model must be an estimator of gplc, or a Pipeline that ends in one, got a Pipeline "
+            f"that ends in {_check.shown(estimator)}"
+        )
+    check_is_fitted(estimator)
+    return estimator if len(model.steps) == 1 else Piped(model)
+
+
+def last_step(model: Any, X: Any) -> tuple[Any, Any]:
+    """The estimator at the end of a fitted pipeline and rows as it takes them.
+
+    What is no pipeline is its own end.
+    """
+    if not hasattr(model, "steps"):
+        return model, X
+    return model[-1], X if len(model.steps) == 1 else model[:-1].transform(X)
+
+
+def with_names(model: HasData, text: str) -> str:
+    """Text with the names of columns where hyperparameters have their numbers.
+
+    Examples
+    --------
+    >>> import types
+    >>> model = types.SimpleNamespace(feature_names_in_=["age", "dose"])
+    >>> with_names(model, "log length_scale[1], latent_length_scale[1]")
+    'log length_scale[dose], latent_length_scale[1]'
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return text
+    return OF_INPUT.sub(lambda found: f"{found[1]}[{names[int(found[2])]}]", text)
+
+
 def training_data(model: HasData) -> tuple[Array, Array]:
     """Inputs (n, p) and responses (n,) a model was fitted to, on their own scale.
 
@@ -29,6 +172,8 @@ def training_data(model: HasData) -> tuple[Array, Array]:
     >>> training_data(model.fit([[1.0], [3.0]], [5.0, 9.0]))[1].tolist()
     [5.0, 9.0]
     """
+    if isinstance(model, Piped):
+        return model.training_data()
     x, y = model.x_scaling_, model.y_scaling_
     inputs = model.model_.X * x.scale + x.location
     known = model.mean(inputs) if callable(model.mean) else 0.0
@@ -46,6 +191,8 @@ def feature_names(model: HasData) -> list[str]:
     ['x1', 'x2']
     """
     given = getattr(model, "feature_names_in_", None)
+    if given is None and isinstance(model, Piped):
+        given = model.labels()
     if given is not None:
         return [str(name) for name in given]
     count = model.n_features_in_
@@ -94,11 +241,15 @@ def slice_inputs(
 
 def as_table(model: HasData, X: Array) -> Any:
     """Rows of inputs in the form a model was fitted to, so that their names are checked."""
-    if getattr(model, "feature_names_in_", None) is None:
+    return _table(X, getattr(model, "feature_names_in_", None))
+
+
+def _table(X: Array, names: Any) -> Any:
+    if names is None:
         return X
     import pandas as pd
 
-    return pd.DataFrame(X, columns=feature_names(model))
+    return pd.DataFrame(X, columns=[str(name) for name in names])
 
 
 def grid_of(model: HasData, feature: int | str | None, count: int) -> Array:

@@ -1,73 +1,114 @@
-"""Tables from and to files: CSV, Parquet, JSON lines, and the standard streams.
+"""Tables from and to files: CSV, Excel, Parquet, JSON lines, and the standard streams.
 
 A file is read a chunk of rows at a time and one line never takes more than `LONGEST_LINE`
 characters, so that no file, however large or odd, fills the memory. The index of a chunk says
-where its rows are in the file: line numbers of a CSV file, row numbers of a Parquet file.
+where its rows are in the file: line numbers of a CSV file, row numbers of other files.
 Errors name the file, the place, and what to do.
 """
 
 import csv
-import difflib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, NoReturn, cast
+from typing import IO, Any, NamedTuple, cast
 
-import numpy as np
 import pandas as pd
 
-from gplc._files import FileError, replacing
-from gplc._types import Array
+from gplc import _excel
+from gplc._cells import COMMA, IN_DOUBT, number
+from gplc._files import STREAM, FileError, name_of, optional, replacing
+from gplc._text import lines, opened
 
 Append = Callable[[pd.DataFrame], None]
 
 CHUNK_ROWS = 20_000
-LONGEST_LINE = 1_000_000
 DELIMITERS = (",", "\t", ";", "|")
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?")
-STREAM = "-"
+FORMATS: Mapping[str, str] = {
+    **dict.fromkeys(("", ".csv", ".txt", ".dat"), "csv"),
+    ".tsv": "tsv",
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    ".xlsx": "excel",
+    ".jsonl": "jsonl",
+}
+# Endings of files that would be read as text otherwise, with an error about their first line.
+UNREADABLE = (".jsonl", ".json", ".xls", ".xlsb", ".ods", ".numbers", ".gz", ".zip", ".feather")
 
 
-def name_of(path: str) -> str:
-    """A path as messages show it."""
-    return "standard input" if path == STREAM else path
+class Reading(NamedTuple):
+    """How a table is to be read; None is found out.
+
+    Attributes
+    ----------
+    delimiter : str, optional
+        Between the fields of a CSV file.
+    decimal : {".", ","}, optional
+        Decimal mark of numbers in text; see `gplc._cells.number`.
+    encoding : str, optional
+        Of a CSV file.
+    sheet : str, optional
+        Of a workbook.
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    sheet: str | None = None
 
 
 def table_format(path: str) -> str:
-    """The format a path's ending asks for: "csv", "parquet" or "jsonl".
+    """The format in which a table is written to a path, by its ending.
 
     Examples
     --------
     >>> table_format("new.parquet"), table_format("-"), table_format("data.txt")
     ('parquet', 'csv', 'csv')
+    >>> table_format("predicted.docx")
+    Traceback (most recent call last):
+    gplc._files.FileError: predicted.docx: a table cannot be written with the ending .docx; ...
     """
     ending = Path(path).suffix.lower()
-    return {".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl"}.get(ending, "csv")
+    if ending not in FORMATS:
+        raise FileError(
+            f"{path}: a table cannot be written with the ending {ending}; choose one of "
+            f"{', '.join(filter(None, FORMATS))}"
+        )
+    form = FORMATS[ending]
+    if form == "excel":
+        _excel.library(path)
+    return form
 
 
 def read_chunks(
-    path: str, delimiter: str | None = None, rows: int = CHUNK_ROWS
+    path: str, reading: Reading | None = None, rows: int | None = None
 ) -> Iterator[pd.DataFrame]:
     """The rows of a table, some at a time; cells of a CSV file are text as it stands there."""
-    chunks = (
-        _parquet_chunks(path, rows)
-        if table_format(path) == "parquet"
-        else _csv_chunks(path, delimiter, rows)
-    )
+    reading, rows = reading or Reading(), rows or CHUNK_ROWS
+    ending = Path(path).suffix.lower()
+    if ending in UNREADABLE:
+        raise FileError(
+            f"{path}: a table cannot be read from {ending}; give CSV, .xlsx or Parquet"
+        )
+    form = FORMATS.get(ending, "csv")
+    if form == "parquet":
+        chunks = _parquet_chunks(path, rows)
+    elif form == "excel":
+        chunks = _excel_chunks(path, reading.sheet, rows)
+    else:
+        chunks = _csv_chunks(path, reading, rows)
     first = next(chunks, None)
     if first is None:
         raise FileError(f"{name_of(path)} has a header but no rows; nothing can be done with it")
     yield from chain([first], chunks)
 
 
-def read_table(path: str, max_rows: int, delimiter: str | None = None) -> pd.DataFrame:
+def read_table(path: str, max_rows: int, reading: Reading | None = None) -> pd.DataFrame:
     """A whole table, refused as soon as it turns out to have more than `max_rows` rows."""
     chunks, count = [], 0
-    for frame in read_chunks(path, delimiter, min(max_rows + 1, CHUNK_ROWS)):
+    for frame in read_chunks(path, reading, min(max_rows + 1, CHUNK_ROWS)):
         count += len(frame)
         if count > max_rows:
             raise FileError(
@@ -75,61 +116,35 @@ def read_table(path: str, max_rows: int, delimiter: str | None = None) -> pd.Dat
                 "their cube; give a sample of them, or raise --max-rows if you have the patience"
             )
         chunks.append(frame)
-    return pd.concat(chunks)
-
-
-def numbers(
-    frame: pd.DataFrame, columns: Sequence[str], path: str, *, keep_missing: bool = False
-) -> Array:
-    """Some columns as a (rows, columns) array, every entry a finite number.
-
-    With `keep_missing`, entries that are missing are nan; otherwise they are an error too.
-    """
-    for column in columns:
-        if column not in frame.columns:
-            _refuse_column(frame, column, path)
-    place = frame.index.name or "row"
-    result = np.empty((len(frame), len(columns)))
-    for k, column in enumerate(columns):
-        values = _as_floats(frame[column])
-        if values is None:
-            bad = [entry for entry in frame[column].items() if _number(entry[1]) is None]
-            line, text = bad[0]
-            hint = "write decimals with a point" if "," in str(text) else "correct or remove it"
-            more = f" ({len(bad)} such entries)" if len(bad) > 1 else ""
-            raise FileError(
-                f"{name_of(path)}, {place} {line}, column {column!r}: {str(text)[:40]!r} is not "
-                f"a number{more}; {hint}"
-            )
-        wrong = np.isinf(values) if keep_missing else ~np.isfinite(values)
-        if wrong.any():
-            line = frame.index[int(np.argmax(wrong))]
-            found = "is missing" if np.isnan(values[np.argmax(wrong)]) else "is infinite"
-            raise FileError(
-                f"{name_of(path)}, {place} {line}, column {column!r}: the value {found} "
-                f"({int(wrong.sum())} of {len(frame)} in this column); fill such entries in, or "
-                "remove their rows"
-            )
-        result[:, k] = values
-    return result
+    whole = pd.concat(chunks)
+    whole.attrs = chunks[0].attrs
+    return whole
 
 
 @contextmanager
-def writing(path: str, form: str) -> Iterator[Append]:
+def writing(path: str, form: str, decimal: str | None = None) -> Iterator[Append]:
     """A function that appends rows to a table, which appears at `path` if all goes well.
 
     What goes to standard output is held back until it is whole, too.
+
+    Parameters
+    ----------
+    path : str
+    form : str
+        As `table_format` says.
+    decimal : {".", ","}, optional
+        Decimal mark of numbers in a CSV file; with a comma its fields are divided by semicolons.
     """
     if path == STREAM:
         with tempfile.TemporaryFile() as file:
-            with _appender(cast(IO[bytes], file), form) as append:
+            with _appender(cast(IO[bytes], file), form, decimal) as append:
                 yield append
             file.seek(0)
             shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.buffer.flush()
     else:
         with replacing(path) as draft, open(draft, "wb") as file:
-            with _appender(file, form) as append:
+            with _appender(file, form, decimal) as append:
                 yield append
             file.flush()
 
@@ -137,95 +152,99 @@ def writing(path: str, form: str) -> Iterator[Append]:
 # --- reading --------------------------------------------------------------------------------
 
 
-def _csv_chunks(path: str, delimiter: str | None, rows: int) -> Iterator[pd.DataFrame]:
-    with _opened(path) as file:
-        lines = _lines(file, path)
-        header_line = next(lines, "")
+def _csv_chunks(path: str, reading: Reading, rows: int) -> Iterator[pd.DataFrame]:
+    with opened(path) as file:
+        text = lines(file, path, reading.encoding)
+        header_line = next(text, "")
         if not header_line.strip():
             raise FileError(
                 f"{name_of(path)} is empty; its first line must name the columns, the others "
                 "hold a row each"
             )
-        separator = delimiter or max(DELIMITERS, key=header_line.count)
-        reader = csv.reader(chain([header_line], lines), delimiter=separator)
-        cells: list[list[str]] = []
-        places: list[int] = []
+        separator = reading.delimiter or max(DELIMITERS, key=header_line.count)
+        reader = csv.reader(chain([header_line], text), delimiter=separator)
         try:
-            names = [name.strip() for name in next(reader)]
-            _check_header(names, path)
-            for row in reader:
-                if not any(cell.strip() for cell in row):
-                    continue
-                if len(row) != len(names):
-                    raise FileError(
-                        f"{name_of(path)}, line {reader.line_num}: {len(row)} fields where the "
-                        f"header has {len(names)}; is {separator!r} the delimiter?"
-                    )
-                cells.append(row)
-                places.append(reader.line_num)
-                if len(cells) == rows:
-                    yield _text_frame(cells, places, names)
-                    cells, places = [], []
+            names = _header(next(reader), path)
+            whole = _full_rows(reader, names, separator, path)
+            for number_of_chunk, frame in enumerate(_frames(whole, names, rows, "line")):
+                # Later chunks are read as the first was.
+                frame.attrs[IN_DOUBT] = separator != COMMA and number_of_chunk == 0
+                yield frame
         except csv.Error as error:
             raise FileError(
                 f"{name_of(path)}, line {reader.line_num}: {error}; check the quotes there"
             ) from error
-        if cells:
-            yield _text_frame(cells, places, names)
 
 
-def _text_frame(cells: list[list[str]], places: list[int], names: list[str]) -> pd.DataFrame:
-    index = pd.Index(places, name="line")
-    return pd.DataFrame(cells, index=index, columns=names, dtype=object)
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    if path == STREAM:
-        yield sys.stdin.buffer
-        return
-    try:
-        file = open(path, "rb")  # noqa: SIM115 (closed below, errors of opening told apart)
-    except OSError as error:
-        raise FileError(
-            f"{path} cannot be read ({error.strerror or error}); check the path and permissions"
-        ) from error
-    with file:
-        yield file
-
-
-def _lines(file: IO[bytes], path: str) -> Iterator[str]:
-    """Lines of text, none of them long enough to fill the memory."""
-    number = 0
-    while line := file.readline(LONGEST_LINE):
-        number += 1
-        if b"\0" in line or (len(line) == LONGEST_LINE and not line.endswith(b"\n")):
+def _full_rows(
+    reader: Any, names: list[str], separator: str, path: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, each with the number of its line."""
+    for row in reader:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(row) != len(names):
             raise FileError(
-                f"{name_of(path)}, line {number}: this is no text table (it has zero bytes or a "
-                "line without end); give CSV or Parquet, with the ending .parquet"
+                f"{name_of(path)}, line {reader.line_num}: {len(row)} fields where the "
+                f"header has {len(names)}; is {separator!r} the delimiter?"
             )
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise FileError(
-                f"{name_of(path)}, line {number}: byte {error.start + 1} is not UTF-8; save the "
-                "table with that encoding"
-            ) from error
+        yield reader.line_num, row
 
 
-def _check_header(names: list[str], path: str) -> None:
-    if all(_number(name) is not None for name in names):
+def _excel_chunks(path: str, sheet: str | None, rows: int) -> Iterator[pd.DataFrame]:
+    numbered = (
+        (place, row)
+        for place, row in enumerate(_excel.rows(path, sheet), start=1)
+        if any(cell is not None for cell in row)
+    )
+    _, header = next(numbered, (0, ()))
+    if not header:
+        raise FileError(f"{path} is empty; its first row must name the columns")
+    while header[-1] is None:
+        header = header[:-1]
+    names = _header(["" if cell is None else str(cell) for cell in header], path)
+    # A sheet is as wide as its widest row, and short rows end where their cells do.
+    padding = [None] * len(names)
+    whole = ((place, [*row, *padding][: len(names)]) for place, row in numbered)
+    yield from _frames(whole, names, rows, "row")
+
+
+def _frames(
+    numbered: Iterator[tuple[int, Sequence[Any]]], names: list[str], rows: int, place: str
+) -> Iterator[pd.DataFrame]:
+    """Rows with their places, so many in a frame."""
+    cells: list[Sequence[Any]] = []
+    places: list[int] = []
+
+    def frame() -> pd.DataFrame:
+        return pd.DataFrame(cells, index=pd.Index(places, name=place), columns=names, dtype=object)
+
+    for where, row in numbered:
+        cells.append(row)
+        places.append(where)
+        if len(cells) == rows:
+            yield frame()
+            cells, places = [], []
+    if cells:
+        yield frame()
+
+
+def _header(cells: Sequence[str], path: str) -> list[str]:
+    """Names of columns, if that is what these are; those without get one."""
+    if all(number(cell) is not None for cell in cells):
         raise FileError(
-            f"{name_of(path)}, line 1: there are only numbers ({', '.join(names[:3])} ...) where "
+            f"{name_of(path)}, line 1: there are only numbers ({', '.join(cells[:3])} ...) where "
             "the names of the columns are wanted; add a header"
         )
+    names = [cell.strip() or f"column {k}" for k, cell in enumerate(cells, start=1)]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise FileError(f"{name_of(path)}, line 1: two columns are named {twice[0]!r}; rename one")
+    return names
 
 
 def _parquet_chunks(path: str, rows: int) -> Iterator[pd.DataFrame]:
-    parquet = _parquet_library(path)
+    parquet = optional("pyarrow.parquet", f"{path}: Parquet", "parquet")
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
@@ -241,66 +260,32 @@ def _parquet_chunks(path: str, rows: int) -> Iterator[pd.DataFrame]:
                 yield frame
 
 
-def _parquet_library(path: str) -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise FileError(
-            f"{path}: Parquet needs pyarrow, which is not installed; give CSV, or "
-            "pip install 'gplc[parquet]'"
-        ) from error
-    return pyarrow.parquet
-
-
-def _refuse_column(frame: pd.DataFrame, column: str, path: str) -> NoReturn:
-    names = [str(name) for name in frame.columns]
-    close = difflib.get_close_matches(column, names, n=1)
-    if len(names) == 1 and not close:
-        advice = "if that is several columns, give their --delimiter"
-    else:
-        advice = f"did you mean {close[0]!r}?" if close else "choose among these"
-    shown = ", ".join(names[:8]) + (f", ... ({len(names)} in all)" if len(names) > 8 else "")
-    raise FileError(f"{name_of(path)} has no column {column!r}, but {shown}; {advice}")
-
-
-def _number(text: Any) -> float | None:
-    """A cell as a number, nan if it is missing, None if it is neither."""
-    if text is None or str(text).strip().lower() in MISSING:
-        return float("nan")
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return None
-
-
-def _as_floats(column: "pd.Series[Any]") -> Array | None:
-    """A column as floats, or None if that cannot be."""
-    if pd.api.types.is_numeric_dtype(column):
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
-    try:
-        return np.array(column.tolist(), dtype=np.float64)
-    except (TypeError, ValueError):
-        found = [_number(text) for text in column]
-        return None if None in found else np.array(found, dtype=np.float64)
-
-
 # --- writing --------------------------------------------------------------------------------
 
 
-def _appender(file: IO[bytes], form: str) -> AbstractContextManager[Append]:
-    return _parquet_appender(file) if form == "parquet" else _text_appender(file, form)
+def _appender(file: IO[bytes], form: str, decimal: str | None) -> AbstractContextManager[Append]:
+    if form == "parquet":
+        return _parquet_appender(file)
+    return _excel.appender(file) if form == "excel" else _text_appender(file, form, decimal)
 
 
 @contextmanager
-def _text_appender(file: IO[bytes], form: str) -> Iterator[Append]:
+def _text_appender(file: IO[bytes], form: str, decimal: str | None) -> Iterator[Append]:
     begun = False
+    between = "\t" if form == "tsv" else ";" if decimal == COMMA else ","
 
     def append(frame: pd.DataFrame) -> None:
         nonlocal begun
         if form == "jsonl":
             text = frame.to_json(orient="records", lines=True)
         else:
-            text = frame.to_csv(index=False, header=not begun, float_format="%.10g")
+            text = frame.to_csv(
+                index=False,
+                header=not begun,
+                float_format="%.10g",
+                sep=between,
+                decimal=decimal or ".",
+            )
         file.write(text.encode())
         begun = True
 
@@ -309,7 +294,7 @@ def _text_appender(file: IO[bytes], form: str) -> Iterator[Append]:
 
 @contextmanager
 def _parquet_appender(file: IO[bytes]) -> Iterator[Append]:
-    parquet = _parquet_library("output")
+    parquet = optional("pyarrow.parquet", "output: Parquet", "parquet")
     import pyarrow
 
     writer = None

@@ -9,17 +9,19 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import _safe_indexing
 
-from gplc import _check
+from gplc import _check, _html
+from gplc._fitted import last_step
 from gplc._types import Array
 from gplc.estimators import ESTIMATORS
 from gplc.models import MODELS
@@ -60,7 +62,8 @@ class Comparison:
     Attributes
     ----------
     scores : dict of str to (n,) array
-        Negative log predictive density of every row, by model.
+        Negative log predictive density of every row, by model: the average if a row was left out
+        several times, nan if it never was.
     folds : int
         Parts the data were divided into.
     rhat : dict of str to float
@@ -73,12 +76,17 @@ class Comparison:
 
     def nlpd(self, model: str) -> float:
         """Average of a model's scores; small is good."""
-        return float(self.scores[model].mean())
+        return float(np.nanmean(self.scores[model]))
 
     def difference(self, first: str, second: str) -> Difference:
         """How much better the second model is than the first, in nats a row."""
-        pairs = self.scores[first] - self.scores[second]
+        pairs = (self.scores[first] - self.scores[second])[self._judged]
         return Difference(float(pairs.mean()), float(pairs.std(ddof=1) / np.sqrt(pairs.size)))
+
+    @property
+    def _judged(self) -> NDArray[np.bool_]:
+        """Rows that were left out at least once."""
+        return ~np.isnan(next(iter(self.scores.values())))
 
     @property
     def best(self) -> str:
@@ -144,26 +152,38 @@ class Comparison:
         )
         return min(fitting, key=self.nlpd, default=None)
 
-    def __str__(self) -> str:
-        width = max(6, *(len(model) for model in self.scores))
-        lines = [
-            f"{next(iter(self.scores.values())).size} rows in {self.folds} folds; NLPD in nats a "
-            "row, small is good",
-            "",
-            f"{'model':{width}} {'NLPD':>8}  {'to the best':>22}  largest R-hat",
-        ]
+    @property
+    def _heading(self) -> str:
+        rows = int(self._judged.sum())
+        return f"{rows} rows in {self.folds} folds; NLPD in nats a row, small is good"
+
+    @property
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """What each column is, and a row for each model."""
+        rows = []
         for model in self.scores:
             gap = self.difference(self.best, model)
             told = "best" if model == self.best else f"+{-gap.mean:.3f} (SE {gap.se:.3f})"
-            lines.append(
-                f"{model:{width}} {self.nlpd(model):8.3f}  {told:>22}  {self.rhat[model]:13.2f}"
-            )
-        return "\n".join([*lines, "", *self.answers])
+            rows.append([model, f"{self.nlpd(model):.3f}", told, f"{self.rhat[model]:.2f}"])
+        return ["model", "NLPD", "to the best", "largest R-hat"], rows
+
+    def __str__(self) -> str:
+        width = max(6, *(len(model) for model in self.scores))
+        head, rows = self._table
+        lines = [
+            f"{model:{width}} {nlpd:>8}  {told:>22}  {rhat:>13}"
+            for model, nlpd, told, rhat in [head, *rows]
+        ]
+        return "\n".join([self._heading, "", *lines, "", *self.answers])
+
+    def _repr_html_(self) -> str:
+        above, below = _html.sentences(self._heading), _html.sentences(*self.answers)
+        return f"{above}{_html.table(*self._table)}{below}"
 
     def to_record(self) -> dict[str, Any]:
         """The summary in JSON's terms."""
         return {
-            "rows": next(iter(self.scores.values())).size,
+            "rows": int(self._judged.sum()),
             "folds": self.folds,
             "nlpd": {model: self.nlpd(model) for model in self.scores},
             "differences": {
@@ -216,7 +236,8 @@ def compare(
     y: ArrayLike,
     models: Mapping[str, Any] | None = None,
     *,
-    folds: int = 5,
+    folds: Any = 5,
+    groups: ArrayLike | None = None,
     n_jobs: int | None = None,
     random_state: int = 0,
     watch: Callable[[int, int], None] | None = None,
@@ -229,13 +250,16 @@ def compare(
     y : (n,) array-like
     models : mapping of str to estimator, optional
         Models from the simplest to the most flexible; by default `every_model` with two chains
-        of 400 draws. Any estimator with ``predict_dist`` will do.
-    folds : int
-        Parts of the data, each left out in turn.
+        of 400 draws. Any estimator with ``predict_dist`` will do, and any Pipeline that ends in
+        one.
+    folds : int, splitter of scikit-learn, or iterable of (train, test)
+        Parts of the data, each left out in turn; a number divides the rows at random.
+    groups : (n,) array-like, optional
+        For splitters that need groups, such as ``GroupKFold``.
     n_jobs : int, optional
         Fits at once, as in joblib.
     random_state : int
-        Decides the folds.
+        Decides the folds, if their number is given.
     watch : callable, optional
         Called after each fit with the number of fits done and of all.
 
@@ -253,24 +277,45 @@ def compare(
     (20,)
     """
     rows = np.shape(y)[0]
-    _check.integer("folds", folds, at_least=2, advice="5 is a good number")
-    if folds > rows:
-        raise ValueError(f"folds must be at most the {rows} rows there are, got {folds}; try 5")
     if models is None:
         models = every_model(chains=2, draws=400, warmup=300, random_state=random_state)
-    splits = list(KFold(folds, shuffle=True, random_state=random_state).split(np.empty(rows)))
+    splits = _splits(folds, X, y, groups, random_state)
     tasks = [(name, test, train) for name in models for train, test in splits]
-    scores = {name: np.empty(rows) for name in models}
+    times = np.bincount(np.concatenate([test for _, test in splits]), minlength=rows)
+    scores = {name: np.where(times > 0, 0.0, np.nan) for name in models}
     rhat = dict.fromkeys(models, math.nan)
     done = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_left_out)(models[name], X, y, train, test) for name, test, train in tasks
     )
     for number, ((name, test, _), (lost, largest)) in enumerate(zip(tasks, done, strict=True)):
-        scores[name][test] = lost
+        scores[name][test] += lost / times[test]
         rhat[name] = float(np.fmax(rhat[name], largest))
         if watch is not None:
             watch(number + 1, len(tasks))
-    return Comparison(scores, folds, rhat)
+    return Comparison(scores, len(splits), rhat)
+
+
+def _splits(folds: Any, X: Any, y: Any, groups: Any, random_state: int) -> list[tuple[Any, Any]]:
+    """Numbers of the rows to fit to and of those left out, for each fold."""
+    rows = np.shape(y)[0]
+    if folds is None or isinstance(folds, Real):
+        _check.integer("folds", folds, at_least=2, advice="5 is a good number")
+        if cast(int, folds) > rows:
+            raise ValueError(
+                f"folds must be at most the {rows} rows there are, got {folds}; try 5"
+            )
+        folds = KFold(folds, shuffle=True, random_state=random_state)
+    try:
+        splitter = check_cv(folds)
+    except ValueError as error:
+        raise ValueError(
+            f"folds must be a number, a splitter of scikit-learn or pairs of row numbers, got "
+            f"{_check.shown(folds)}; try 5"
+        ) from error
+    return [
+        (np.arange(rows)[train], np.arange(rows)[test])
+        for train, test in splitter.split(X, y, groups)
+    ]
 
 
 def _left_out(model: Any, X: Any, y: Any, train: Any, test: Any) -> tuple[Array, float]:
@@ -278,7 +323,8 @@ def _left_out(model: Any, X: Any, y: Any, train: Any, test: Any) -> tuple[Array,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat tells
         fitted = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train))
-    dist = fitted.predict_dist(_safe_indexing(X, test))
-    told = getattr(fitted, "diagnostics_", None)
+    last, rows = last_step(fitted, _safe_indexing(X, test))
+    dist = last.predict_dist(rows)
+    told = getattr(last, "diagnostics_", None)
     rhats = [math.nan] if told is None else [row.rhat for row in told.rows.values()]
     return -dist.logpdf(_safe_indexing(np.asarray(y), test)), float(np.fmax.reduce(rhats))

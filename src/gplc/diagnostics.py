@@ -356,6 +356,14 @@ class Diagnostics:
         events = Counter(record["events"])
         return cls(**{**record, "rows": rows, "events": events, "modes": modes})
 
+    def to_frame(self) -> Any:
+        """The rows as a pandas data frame, labelled by quantity."""
+        import pandas as pd
+
+        return pd.DataFrame.from_dict(
+            {name: row._asdict() for name, row in self.rows.items()}, orient="index"
+        )
+
     @property
     def problems(self) -> list[str]:
         """What is wrong and what to do about it; empty if nothing is."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from gplc._frames import Rows
 from gplc._types import Array
 from gplc.chains import Chain
 from gplc.models.base import Model, Unknowns
@@ -192,6 +193,24 @@ class Draws(Mapping[str, Array]):
         except ImportError:
             return xarray.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})
         return InferenceData(posterior=posterior, sample_stats=stats)
+
+    def to_frame(self) -> Any:
+        """The hyperparameters as a pandas data frame: a row for each draw, a column for each.
+
+        Examples
+        --------
+        >>> draws = Draws(("noise_sd",), np.zeros((2, 1, 1)), np.empty((2, 1, 0)),
+        ...               np.zeros((2, 1)), np.zeros((2, 1, 1)))
+        >>> draws.to_frame()
+           chain  draw  noise_sd  log_density
+        0      0     0       1.0          0.0
+        1      1     0       1.0          0.0
+        """
+        chain, draw = np.indices(self.log_density.shape).reshape(2, -1)
+        values = np.exp(self.theta).reshape(chain.size, -1).T
+        columns = dict(zip(self.names, values, strict=True))
+        told = {"chain": chain, "draw": draw, **columns, "log_density": self.log_density.ravel()}
+        return Rows().frame(told)
 
     def _of_inputs(self, name: str) -> bool:
         """Whether an array has an entry for each input (or for some of them)."""

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from gplc._check import interval_probabilities
 from gplc._types import Array
 from gplc.components import real_array
-from gplc.predictive import Predictive, interval_probabilities
+from gplc.predictive import Predictive
 
 
 def nlpd(dist: Predictive, y: ArrayLike) -> float:

@@ -8,14 +8,15 @@ weight 1/M unless the source of the components says otherwise. `Predictive` asks
 
 import math
 from collections.abc import Callable, Sequence
-from numbers import Real
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gplc import _check
+from gplc._check import interval_probabilities
 from gplc._compiled import mixture, mixture_crps, mixture_quantiles
+from gplc._frames import Rows, Tidy
 from gplc._types import Array
 from gplc.components import ArrayComponents, Blocks, ComponentSource, real_array, values_for_rows
 
@@ -45,7 +46,7 @@ class Summary(NamedTuple):
     upper: Array
 
 
-class Predictive:
+class Predictive(Tidy):
     """Predictive distributions of n rows, each a mixture of M Gaussians.
 
     It is lazy: components are asked for in blocks of at most a million, and no method but
@@ -62,6 +63,8 @@ class Predictive:
         The source describes t, and ``y = location + scale * t``; scale > 0. Everything returned
         is about y: densities carry the Jacobian 1 / scale. Calculations are made on the scale of
         t, so units of 1e150 or 1e-150 do no harm; `var` alone may then be inf or 0.
+    rows : Rows, optional
+        Kind of table and labels of `to_frame`.
 
     Examples
     --------
@@ -77,11 +80,17 @@ class Predictive:
     """
 
     def __init__(
-        self, source: ComponentSource, *, location: float = 0.0, scale: float = 1.0
+        self,
+        source: ComponentSource,
+        *,
+        location: float = 0.0,
+        scale: float = 1.0,
+        rows: Rows | None = None,
     ) -> None:
         self._location = _check.number("location", location, advice="0 leaves it out")
         self._scale = _check.number("scale", scale, above=0.0, advice="1 leaves it out")
         self._blocks = Blocks(source)
+        self._rows = rows or Rows()
 
     @classmethod
     def from_arrays(
@@ -133,7 +142,7 @@ class Predictive:
             "quantile(q) or components()"
         )
 
-    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> "Predictive":
+    def __getitem__(self, index: int | slice | Sequence[int] | NDArray[Any]) -> Self:
         """The distributions of some rows.
 
         Parameters
@@ -156,6 +165,7 @@ class Predictive:
         part = object.__new__(type(self))
         part._location, part._scale = self._location, self._scale
         part._blocks = self._blocks[index]
+        part._rows = self._rows.chosen(index)
         return part
 
     def components(self) -> tuple[Array, Array]:
@@ -488,17 +498,19 @@ class Predictive:
             out[here] = self._location + self._scale * roots
         return out[:, 0] if probabilities.ndim == 0 else out
 
-    def interval(self, coverage: float = 0.9) -> Array:
+    ppf = quantile  # as in scipy.stats
+
+    def interval(self, coverage: float | Sequence[float] = 0.9) -> Array:
         """Equal-tailed interval: the quantiles (1 - coverage) / 2 and (1 + coverage) / 2.
 
         Parameters
         ----------
-        coverage : float
+        coverage : float or sequence of k floats
             Probability of the interval, in (0, 1).
 
         Returns
         -------
-        (n, 2) array
+        (n, 2) array, or (n, k, 2) for several coverages
             Lower and upper ends.
 
         Examples
@@ -506,7 +518,10 @@ class Predictive:
         >>> Predictive.from_arrays([[0.0, 3.0]], [[1.0, 0.5]]).interval(0.8).round(3)
         array([[-0.842,  3.421]])
         """
-        return self.quantile(interval_probabilities(coverage))
+        if np.ndim(coverage) == 0 or np.size(coverage) == 0:
+            return self.quantile(interval_probabilities(cast(float, coverage)))
+        ends = [interval_probabilities(each) for each in cast(Sequence[float], coverage)]
+        return self.quantile(np.concatenate(ends)).reshape(len(self), -1, 2)
 
     def summary(self, coverage: float = 0.9) -> Summary:
         """Mean, SD and equal-tailed interval in one pass over the rows.
@@ -577,27 +592,3 @@ class Predictive:
             t += np.take_along_axis(block.means, component, axis=1)
             out[here] = self._location + self._scale * t
         return out
-
-
-def interval_probabilities(coverage: float) -> Array:
-    """(1 - coverage) / 2 and (1 + coverage) / 2: the two ends of an equal-tailed interval.
-
-    Parameters
-    ----------
-    coverage : float
-        In (0, 1).
-
-    Returns
-    -------
-    (2,) array
-
-    Examples
-    --------
-    >>> interval_probabilities(0.5)
-    array([0.25, 0.75])
-    """
-    if not (isinstance(coverage, Real) and 0 < coverage < 1):
-        raise ValueError(
-            f"coverage must be between 0 and 1, got {_check.shown(coverage)}; for 90% pass 0.9"
-        )
-    return np.array([0.5 * (1.0 - coverage), 0.5 * (1.0 + coverage)])

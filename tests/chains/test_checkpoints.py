@@ -1,6 +1,7 @@
 """A run can be killed, resumed, extended, saved and loaded, and the numbers stay the same."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -249,7 +250,7 @@ def test_a_scheme_of_ones_own_cannot_be_saved(data, tmp_path):
     assert not (tmp_path / "fit.nc").exists()
 
 
-def test_interrupting_keeps_what_there_is(data, monkeypatch):
+def test_interrupting_keeps_what_there_is_and_stops_the_loop(data, monkeypatch):
     watch = sampling._Watcher.watch
 
     def interrupted(self, chains):
@@ -258,7 +259,19 @@ def test_interrupting_keeps_what_there_is(data, monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(sampling._Watcher, "watch", interrupted)
-    model = gplc.StandardGP(**{**SETTINGS, "draws": 5000}).fit(*data)
+    begun = []
+
+    def loop():
+        for _ in range(2):
+            begun.append(gplc.StandardGP(**{**SETTINGS, "draws": 5000}))
+            begun[-1].fit(*data)
+
+    with pytest.raises(KeyboardInterrupt, match=r"sys\.last_value\.model") as stop:
+        loop()
+    (model,) = begun
+    assert stop.value.model is model
+    elsewhere = pickle.loads(pickle.dumps(stop.value))
+    np.testing.assert_array_equal(elsewhere.model.predict(data[0]), model.predict(data[0]))
     kept = model.draws_.log_density.shape[1]
     assert 0 < kept < 5000
     assert f"Interrupted after {kept} draws" in model.diagnostics_.stopped

@@ -32,9 +32,11 @@ def one_line() -> Callable[..., str]:
 
     def said(result: Result, code: int = 2) -> str:
         assert result.exit_code == code, result.output
-        assert result.stderr.count("\n") == 1, result.stderr
+        lines = result.stderr.splitlines()
+        told = [line for line in lines if not line.startswith("Warning: ")]
+        assert len(told) == 1, result.stderr
         assert "Traceback" not in result.output
-        return result.stderr.strip()
+        return told[0]
 
     return said
 

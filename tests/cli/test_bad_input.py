@@ -21,8 +21,28 @@ BAD_TABLES = {
         "x,y\n1,2\n3,four\n",
         "line 3, column 'y': 'four' is not a number",
     ),
-    "decimal comma": ("x;y\n1;2\n3;4,5\n", "write decimals with a point"),
-    "missing value": ("x,y\n1,2\n3,\n", "line 3, column 'y': the value is missing (1 of 2"),
+    "decimal comma": ("x;y\n1;2\n3;4,5\n", "'4,5' has a decimal comma; give --decimal ,"),
+    "thousands": ('x,y\n1,"1,234.5"\n', "marks between thousands; give --decimal ."),
+    "comma in doubt": (
+        'x,y\n1,"1,234"\n',
+        "'1,234' may be 1234 (--decimal .) or 1.234 (--decimal ,); give one of these",
+    ),
+    "point in doubt": (
+        "x;y\n1;17\n2;1.234\n",
+        "line 3, column 'y': '1.234' may be 1.234 (--decimal .) or 1234 (--decimal ,); give one",
+    ),
+    "text column": (
+        "x,the name,y\n1,a,2\n2,b,4\n",
+        "'a' is not a number (2 such entries); leave such a column out with --exclude 'the name', "
+        "or choose the inputs with -x",
+    ),
+    "date column": ("day,y\n2024-05-01,2\n2024-05-02,4\n", "with --exclude day, or choose"),
+    "text target": ("x,y\n1,a\n2,b\n", "'a' is not a number (2 such entries); correct or"),
+    "missing value": (
+        "x,y\n1,2\n3,\n",
+        "line 3, column 'y': the value is missing (1 of 2 in this column); fill such entries in, "
+        "or leave such rows out with --drop-missing",
+    ),
     "infinite": ("x,y\n1,2\ninf,2\n", "line 3, column 'x': the value is infinite"),
     "ragged": ("x,y\n1,2\n1,2,3\n", "line 3: 3 fields where the header has 2"),
     "unknown delimiter": (
@@ -52,7 +72,8 @@ def test_bad_tables_are_refused_in_one_line(run, one_line, tmp_path, monkeypatch
     [
         ("label\nfirst\n", "has no column 'x'"),
         ("x\n1\noops\n", "line 3, column 'x': 'oops' is not a number"),
-        ("x\n1\n\n \nNA\n", "line 5, column 'x': the value is missing"),
+        ("x\n1\ninf\n", "line 3, column 'x': the value is infinite"),
+        ('x\n1\n"0,5"\n', "line 3, column 'x': '0,5' has a decimal comma; give --decimal ,"),
         ("x,mean\n1,2\n", "has a column 'mean' already; give a --prefix"),
         ("x\n", "no rows"),
     ],
@@ -61,7 +82,7 @@ def test_bad_new_rows_leave_no_output(
     run, one_line, fitted, tmp_path, monkeypatch, content, message
 ):
     """Even if earlier pieces were fine: nothing is written, to a file or to standard output."""
-    monkeypatch.setattr("gplc._tables.read_chunks.__defaults__", (None, 1))
+    monkeypatch.setattr("gplc._tables.CHUNK_ROWS", 1)
     path = tmp_path / "bad.csv"
     path.write_text(content)
     for out in ("-", tmp_path / "out.csv"):
@@ -80,7 +101,8 @@ def test_an_old_output_survives_a_failure(run, one_line, fitted, tmp_path):
 
 def test_text_column_among_the_inputs(run, one_line, folder):
     result = run("fit", folder / "wide.csv", "-y", "y", "-o", folder / "no.nc")
-    assert "column 'name': 'row 0' is not a number (18 such entries)" in one_line(result)
+    told = one_line(result)
+    assert "column 'name': 'row 0' is not a number (18 such entries); leave such a column" in told
 
 
 def test_missing_and_unreadable_files(run, one_line, tmp_path, fitted):
@@ -91,7 +113,8 @@ def test_missing_and_unreadable_files(run, one_line, tmp_path, fitted):
     (tmp_path / "not.parquet").write_text("x,y\n1,2\n")
     assert "cannot be read as Parquet" in one_line(run("fit", tmp_path / "not.parquet", "-y", "y"))
     (tmp_path / "latin.csv").write_bytes("x,y\n1,caf\xe9\n".encode("latin-1"))
-    assert "line 2: byte 6 is not UTF-8" in one_line(run("fit", tmp_path / "latin.csv", "-y", "y"))
+    told = one_line(run("fit", tmp_path / "latin.csv", "-y", "y"))
+    assert "line 2: byte 6 is not UTF-8; give the --encoding it has, perhaps latin-1" in told
     (tmp_path / "quote.csv").write_text('x,y\n1,"2\n' + "z" * 200_000)
     assert "line 3" in one_line(run("fit", tmp_path / "quote.csv", "-y", "y"))
 
@@ -117,6 +140,24 @@ def test_a_damaged_fit_is_refused(run, one_line, fitted, tmp_path, command):
             ["fit", "DATA", "-y", "y", "--max-seconds", "0"],
             "max_seconds must be a finite",
         ),
+        (["fit", "DATA", "-y", "y", "--decimal", ";"], "--decimal must be . or ,"),
+        (["fit", "DATA", "-y", "y", "--decimal", ",", "--delimiter", ","], "cannot both be ','"),
+        (["fit", "DATA", "-y", "y", "--encoding", "klingon"], "--encoding must be one that"),
+        (["fit", "DATA", "-y", "y", "--encoding", "base64"], "--encoding must be one that"),
+        (["fit", "DATA", "-y", "y", "--exclude", "z"], "--exclude: "),
+        (["fit", "DATA", "-y", "y", "--exclude", "x"], "an input is needed too"),
+        (["fit", "DATA", "-y", "y", "--kernel", "Matern3"], "did you mean Matern32?"),
+        (["fit", "DATA", "-y", "y", "--kernel", "exit()"], "kernel has no part 'exit'"),
+        (["fit", "DATA", "-y", "y", "--mean", "cubic"], "mean must be one of"),
+        (
+            ["fit", "DATA", "-y", "y", "--prior", "noise_sd=1"],
+            "--prior must be name=median,factor",
+        ),
+        (["fit", "DATA", "-y", "y", "--prior", "noise_sd=1,1"], "a factor above 1"),
+        (["fit", "DATA", "-y", "y", "--prior", "nose_sd=1,2"], "no hyperparameter 'nose_sd'"),
+        (["predict", "FIT", "DATA", "--out", "a.docx"], "cannot be written with the ending .docx"),
+        (["predict", "FIT", "DATA", "--out", "a.xls"], "cannot be written with the ending .xls"),
+        (["predict", "FIT", "a.jsonl"], "a table cannot be read from .jsonl"),
         (["compare", "DATA", "-y", "y", "--folds", "100"], "folds must be at most the 18 rows"),
         (["predict", "FIT", "DATA", "--interval", "90"], "--interval must be probabilities"),
         (["predict", "FIT", "DATA", "--quantiles", "a,b"], "--quantiles must be probabilities"),

@@ -100,8 +100,8 @@ def test_fit_with_odd_delimiters_and_names(run, tmp_path):
     (tmp_path / "a.tsv").write_text("x,1\t  y\n1\t2\n2\t5\n3\t4\n")
     for delimiter in ("tab", "\\t"):
         out = tmp_path / "a.nc"
-        arguments = ["-x", "x,1", "-m", "std", "-o", out, "--delimiter", delimiter, *SHORT]
-        assert run("fit", tmp_path / "a.tsv", "-y", "y", *arguments).exit_code == 0
+        arguments = ["-x", "x,1", "-m", "std", "-o", out, "--delimiter", delimiter, "--force"]
+        assert run("fit", tmp_path / "a.tsv", "-y", "y", *arguments, *SHORT).exit_code == 0
         assert list(gplc.load(out).feature_names_in_) == ["x,1"]
 
 
@@ -133,7 +133,7 @@ def test_fit_drops_missing_rows_when_told(run, tmp_path):
 def test_fit_names_its_output_after_the_data(run, folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert run("fit", folder / "data.csv", "-y", "y", "-m", "std", *SHORT).exit_code == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["data.fit.nc"]
+    assert [path.name for path in tmp_path.iterdir()] == ["data-y-std.fit.nc"]
 
 
 def test_fit_goes_on_if_the_clock_leaves_too_few_draws(run, folder, tmp_path, monkeypatch):
@@ -232,7 +232,7 @@ def test_predict_in_pieces_is_the_same(run, fitted, tmp_path, monkeypatch):
     path = tmp_path / "many.csv"
     path.write_text("x\n" + "\n".join(f"{x:.3f}" for x in np.linspace(0, 1, 23)) + "\n")
     whole = run("predict", fitted, path).stdout
-    monkeypatch.setattr("gplc._tables.read_chunks.__defaults__", (None, 5))
+    monkeypatch.setattr("gplc._tables.CHUNK_ROWS", 5)
     assert run("predict", fitted, path).stdout == whole
     assert whole.count("\n") == 24
 
@@ -335,7 +335,8 @@ def test_demo_shows_each_command(run, tmp_path, monkeypatch):
     for step in ("fit", "predict", "plot", "report"):
         assert f"$ gplc {step} " in result.stdout
     assert {path.name for path in (tmp_path / "somewhere").iterdir()} == {
-        f"motorcycle.{ending}" for ending in ("csv", "new.csv", "fit.nc", "png", "html")
+        f"motorcycle.{ending}"
+        for ending in ("csv", "new.csv", "predicted.csv", "fit.nc", "png", "html")
     }
 
 

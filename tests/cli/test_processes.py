@@ -52,7 +52,7 @@ def test_a_file_of_one_gigabyte(tmp_path):
     assert done.stdout == ""
     assert done.stderr == (
         "gplc: huge.csv, line 1: this is no text table (it has zero bytes or a line without end); "
-        "give CSV or Parquet, with the ending .parquet\n"
+        "give CSV, or a name that ends in .parquet or .xlsx, or its --encoding\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["huge.csv"]
 

@@ -2,7 +2,6 @@
 
 import warnings
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -16,14 +15,8 @@ from gplc.plots import style
 from gplc.plots.calibration import _wilson
 from gplc.plots.noise import _aligned
 
+pytestmark = pytest.mark.usefixtures("no_windows")
 SMALL = {"chains": 2, "draws": 25, "warmup": 15, "random_state": 0}
-
-
-@pytest.fixture(autouse=True)
-def _no_windows():
-    with mpl.rc_context({"backend": "Agg"}):
-        yield
-    plt.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Commands that sample: fit and resume."""
 
 import math
+import re
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -46,8 +47,9 @@ def _known_model(key: str) -> str:
 
 
 @command(
-    "gplc fit motorcycle.csv --target accel",
+    "gplc fit motorcycle.csv --target accel --out motorcycle.fit.nc",
     "gplc fit data.parquet -y price -x area,age --model gplv --max-seconds 600",
+    "gplc fit data.csv -y y --exclude id,date --decimal , --drop-missing",
     "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
     kind=NamingModels,
 )
@@ -55,14 +57,19 @@ def fit(
     data: options.Data,
     target: options.Target,
     features: options.Features = None,
+    exclude: options.Exclude = None,
     model: Annotated[
         str,
         typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
     ] = DEFAULT_MODEL,
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", help="File for the fit; named after DATA by default."),
+        typer.Option("--out", "-o", help="File for the fit; DATA-TARGET-MODEL.fit.nc by default."),
     ] = None,
+    force: options.Force = False,
+    kernel: options.KernelText = None,
+    mean: options.MeanName = None,
+    prior: options.Priors = None,
     chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
     draws: Annotated[str, typer.Option(help="Of each chain; auto: until converged.")] = "auto",
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 500,
@@ -73,6 +80,9 @@ def fit(
         str | None, typer.Option(help="Keep the run here; the same command goes on with it.")
     ] = None,
     delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     max_rows: options.MaxRows = options.MAX_ROWS,
     drop_missing: options.DropMissing = False,
     strict: options.Strict = False,
@@ -82,12 +92,18 @@ def fit(
     from gplc.comparison import every_model
 
     count = options.draws_in(draws)
-    name = out or ("fit.nc" if data == "-" else f"{Path(data).stem}.fit.nc")
-    options.check_out(name)
-    X, y = options.read_data(data, target, features, delimiter, max_rows, drop_missing)
+    name = out or _fit_name(data, target, model)
+    # The same command with the same checkpoint goes on with a run, and so replaces its fit.
+    goes_on = checkpoint is not None and Path(checkpoint).exists()
+    options.check_out(name, replace=force or goes_on)
+    how = options.reading(delimiter, decimal, encoding, sheet)
+    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
+        kernel=options.kernel_in(kernel),
+        mean=mean,
+        priors=options.priors_in(prior),
         chains=chains,
         draws=count,
         warmup=warmup,
@@ -97,12 +113,27 @@ def fit(
         checkpoint=checkpoint,
         progress="auto",
     )
-    estimator = models[model].fit(X, y)
+    estimator = models[model]
+    with options.keeping_draws():
+        estimator.fit(X, y)
     done = estimator.diagnostics_
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
-        estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
+        with options.keeping_draws():
+            estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
     _finish(estimator, name, as_json, strict)
+
+
+def _fit_name(data: str, target: str, model: str) -> str:
+    """A name that fits of other targets and models do not have.
+
+    Examples
+    --------
+    >>> _fit_name("data/crash.csv", "accel (g)", "gplc")
+    'crash-accel_g-gplc.fit.nc'
+    """
+    stem = [] if data == "-" else [Path(data).stem]
+    return "-".join([*stem, re.sub(r"\W+", "_", target).strip("_"), model]) + ".fit.nc"
 
 
 @command("gplc resume motorcycle.fit.nc", "gplc resume fit.nc --draws 2000 --out longer.nc")
@@ -111,6 +142,7 @@ def resume(
     draws: Annotated[str, typer.Option(help="To add to each chain; auto: until good.")] = "auto",
     max_seconds: options.MaxSeconds = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="By default FIT itself.")] = None,
+    force: options.Force = False,
     jobs: options.Jobs = -1,
     strict: options.Strict = False,
     as_json: options.AsJson = False,
@@ -118,15 +150,16 @@ def resume(
     """Go on sampling where a fit stopped."""
     count = options.draws_in(draws)
     name = out or fit
-    options.check_out(name)
+    options.check_out(name, replace=force or name == fit)
     model = options.load_fit(fit)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     model.set_params(n_jobs=jobs, progress="auto", max_seconds=max_seconds)
-    if count == "auto":
-        _extend_until_good(model, float(max_seconds or math.inf))
-    else:
-        model.extend(count)
+    with options.keeping_draws():
+        if count == "auto":
+            _extend_until_good(model, float(max_seconds or math.inf))
+        else:
+            model.extend(count)
     _finish(model, name, as_json, strict)
 
 
@@ -136,8 +169,6 @@ def _extend_until_good(model: Any, seconds: float) -> None:
     while not model.diagnostics_.ok and (left := ends - time.monotonic()) > 0:
         model.set_params(max_seconds=left)
         model.extend(max(LEAST_DRAWS, round(RESUME_GROWTH * model.diagnostics_.n_draws)))
-        if model.diagnostics_.stopped.startswith("Interrupted"):
-            break
 
 
 def _finish(model: Any, out: str, as_json: bool, strict: bool) -> None:

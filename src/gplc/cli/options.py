@@ -2,22 +2,28 @@
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gplc.cli.shared import say
+from gplc.cli import oddities
+from gplc.cli.shared import say, warn
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from gplc._tables import Reading
+    from gplc.kernels import Kernel
 
 DEFAULT_SECONDS = 30.0
 MAX_ROWS = 5000
 
 Data = Annotated[
-    str, typer.Argument(metavar="DATA", help="CSV or Parquet file; - reads CSV from stdin.")
+    str,
+    typer.Argument(metavar="DATA", help="CSV, Excel or Parquet file; - reads CSV from stdin."),
 ]
 Fit = Annotated[str, typer.Argument(metavar="FIT", help="File that gplc fit wrote.")]
 Target = Annotated[
@@ -29,9 +35,47 @@ Features = Annotated[
         "--features", "-x", help="Input columns, with commas between; all others by default."
     ),
 ]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", help="Columns that are no inputs, with commas between."),
+]
 Delimiter = Annotated[
     str | None, typer.Option(help="Between the fields of a CSV file; found by itself.")
 ]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        metavar=". or ,",
+        help="Decimal mark; the other one then marks thousands. Needed if numbers have either.",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(help="Of a CSV file, as latin-1 or cp1252; UTF-8, or as its mark says."),
+]
+Sheet = Annotated[
+    str | None, typer.Option(help="Sheet of an Excel file; needed if there are several.")
+]
+KernelText = Annotated[
+    str | None,
+    typer.Option("--kernel", help="As in Python: 'Matern32 + Linear'; the model's by default."),
+]
+MeanName = Annotated[
+    str | None,
+    typer.Option("--mean", help="zero, constant or linear; zero by default."),
+]
+Priors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prior",
+        metavar="NAME=MEDIAN,FACTOR",
+        help=(
+            "Prior of a hyperparameter, with data in SDs: noise_sd=0.3,3 is within a factor "
+            "of 3 of 0.3 with probability 2/3. May be given several times."
+        ),
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace a fit that is there already.")]
 MaxRows = Annotated[int, typer.Option(help="Refuse larger tables: the cost grows as rows^3.")]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
@@ -50,7 +94,7 @@ MaxSeconds = Annotated[
 ]
 
 
-def check_out(path: str, *, stream: bool = False) -> None:
+def check_out(path: str, *, stream: bool = False, replace: bool = True) -> None:
     """Refuse an output before the work is done, not after."""
     if path == "-":
         if not stream:
@@ -61,6 +105,8 @@ def check_out(path: str, *, stream: bool = False) -> None:
         raise ValueError(f"--out {path}: there is no folder {folder}; make it first")
     if Path(path).is_dir() or not os.access(folder, os.W_OK):
         raise ValueError(f"--out {path} cannot be written; give another file")
+    if not replace and Path(path).exists():
+        raise ValueError(f"{path} is there already; give another --out, or --force to replace it")
 
 
 def names_in(given: list[str] | None, whole: Iterable[str] = ()) -> list[str]:
@@ -82,12 +128,38 @@ def probabilities(text: str, option: str) -> list[float]:
     return values
 
 
-def separator(text: str | None) -> str | None:
-    """A delimiter as given on a command line, where tabs are hard to type."""
-    separator = {"tab": "\t", "\\t": "\t"}.get(text or "", text)
+def reading(
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> "Reading":
+    """How a table is to be read, as given on a command line, where tabs are hard to type."""
+    from gplc._tables import Reading
+
+    separator = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
     if separator is not None and (len(separator) != 1 or separator in '"\r\n'):
-        raise ValueError(f"--delimiter must be one character, or tab, got {text!r}")
-    return separator
+        raise ValueError(f"--delimiter must be one character, or tab, got {delimiter!r}")
+    mark = {"point": ".", "comma": ","}.get(decimal or "", decimal)
+    if mark not in (None, ".", ","):
+        raise ValueError(f"--decimal must be . or , (point or comma), got {decimal!r}")
+    if mark is not None and mark == separator:
+        raise ValueError(f"--decimal and --delimiter cannot both be {mark!r}; change one of them")
+    if encoding is not None:
+        _check_encoding(encoding)
+    return Reading(separator, mark, encoding, sheet)
+
+
+def _check_encoding(name: str) -> None:
+    try:
+        b" ".decode(name)
+    except UnicodeError:
+        pass  # a space is more than a byte in it
+    except (LookupError, ValueError) as error:
+        raise ValueError(
+            f"--encoding must be one that Python knows, got {name!r}; try latin-1, cp1252 "
+            "or utf-16"
+        ) from error
 
 
 def draws_in(text: str) -> Any:
@@ -103,34 +175,91 @@ def read_data(
     data: str,
     target: str,
     features: list[str] | None,
-    delimiter: str | None,
+    exclude: list[str] | None,
+    how: "Reading",
     max_rows: int,
     drop_missing: bool,
 ) -> "tuple[pd.DataFrame, pd.Series[Any]]":
-    """Inputs and response of a table, all of them numbers."""
-    import numpy as np
+    """Inputs and response of a table, all of them numbers; says what is odd about them."""
     import pandas as pd
 
-    from gplc import _tables
+    from gplc._cells import numbers
+    from gplc._files import name_of
+    from gplc._tables import read_table
 
-    table = _tables.read_table(data, max_rows, separator(delimiter))
-    chosen = names_in(features, table.columns) or [
-        str(name) for name in table.columns if name != target
-    ]
-    if target in chosen:
+    table = read_table(data, max_rows, how)
+    left_out = names_in(exclude, table.columns)
+    for name in left_out:
+        if name not in table.columns:
+            raise ValueError(f"--exclude: {name_of(data)} has no column {name!r}; check the name")
+    asked = names_in(features, table.columns)
+    chosen = [name for name in asked or map(str, table.columns) if name not in left_out]
+    if target in asked:
         raise ValueError(f"--features must not hold the target {target!r}")
+    chosen = [name for name in chosen if name != target]
     if not chosen:
         raise ValueError(
-            f"{_tables.name_of(data)} has no column but {', '.join(table.columns)}; an input is "
+            f"{name_of(data)} has no column but {', '.join(table.columns)}; an input is "
             "needed too. If that is several columns, give their --delimiter"
         )
-    numbers = _tables.numbers(table, [target, *chosen], data, keep_missing=drop_missing)
-    kept = numbers[~np.isnan(numbers).any(axis=1)]
-    if len(kept) < len(numbers):
-        say(f"Left out {len(numbers) - len(kept)} of {len(numbers)} rows with missing values.")
+    found = numbers(
+        table,
+        [target, *chosen],
+        data,
+        decimal=how.decimal,
+        keep_missing=drop_missing,
+        optional=chosen,
+    )
+    rows = pd.DataFrame(found, columns=[target, *chosen])
+    kept = rows.dropna(ignore_index=True)
+    if len(kept) < len(rows):
+        say(f"Left out {len(rows) - len(kept)} of {len(rows)} rows with missing values.")
     if len(kept) < 2:
-        raise ValueError(f"{_tables.name_of(data)} has {len(kept)} usable rows; 2 are needed")
-    return pd.DataFrame(kept[:, 1:], columns=chosen), pd.Series(kept[:, 0], name=target)
+        raise ValueError(f"{name_of(data)} has {len(kept)} usable rows; 2 are needed")
+    # Rows are counted before some are left out.
+    for oddity in [*oddities.of_counters(rows[chosen]), *oddities.of_data(kept, target)]:
+        warn(oddity)
+    return kept[chosen], kept[target]
+
+
+def kernel_in(text: str | None) -> "Kernel | None":
+    """A kernel written as in Python."""
+    from gplc.kernels import from_text
+
+    return None if text is None else from_text(text)
+
+
+def priors_in(given: list[str] | None) -> dict[str, tuple[float, float]] | None:
+    """Priors of log hyperparameters, from name=median,factor.
+
+    Examples
+    --------
+    >>> priors_in(["noise_sd=1,2.718281828459045"])
+    {'noise_sd': (0.0, 1.0)}
+    """
+    priors = {}
+    for text in given or []:
+        name, _, numbers = text.partition("=")
+        try:
+            median, factor = (float(part) for part in numbers.split(","))
+        except ValueError:
+            median, factor = math.nan, math.nan
+        if not (0.0 < median < math.inf and 1.0 < factor < math.inf):
+            raise ValueError(
+                f"--prior must be name=median,factor with a median above 0 and a factor above 1, "
+                f"got {text!r}; try noise_sd=0.3,3"
+            )
+        priors[name.strip()] = (math.log(median), math.log(factor))
+    return priors or None
+
+
+@contextmanager
+def keeping_draws() -> Iterator[None]:
+    """Go on with what there is when sampling is interrupted: it is saved, and then told."""
+    from gplc.estimators import Interrupted
+
+    with suppress(Interrupted):
+        yield
 
 
 def load_fit(fit: str) -> Any:

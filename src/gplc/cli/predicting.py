@@ -4,11 +4,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from gplc.cli.options import Delimiter, Fit, check_out, load_fit, probabilities, separator
-from gplc.cli.shared import command, say, working
+from gplc.cli import options
+from gplc.cli.oddities import Outside
+from gplc.cli.shared import command, say, warn, working
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
     from gplc._types import Array
 
@@ -21,6 +24,13 @@ class Asked(NamedTuple):
     parts: bool
     prefix: str
 
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns that are added."""
+        names = ["mean", "sd", "lower", "upper", *(f"q{level:g}" for level in self.quantiles)]
+        names += ["function_sd", "residual_sd"] if self.parts else []
+        return [f"{self.prefix}{name}" for name in names]
+
 
 @command(
     "gplc predict motorcycle.fit.nc new.csv",
@@ -28,7 +38,7 @@ class Asked(NamedTuple):
     "head -5 new.csv | gplc predict fit.nc - --json",
 )
 def predict(
-    fit: Fit,
+    fit: options.Fit,
     new: Annotated[
         str, typer.Argument(metavar="NEW", help="Table with the input columns; - reads stdin.")
     ],
@@ -42,9 +52,18 @@ def predict(
     ] = False,
     prefix: Annotated[str, typer.Option(help="Before the names of the new columns.")] = "",
     out: Annotated[
-        str, typer.Option("--out", "-o", help=".csv, .parquet or .jsonl; - is stdout.")
+        str, typer.Option("--out", "-o", help=".csv, .xlsx, .parquet or .jsonl; - is stdout.")
     ] = "-",
-    delimiter: Delimiter = None,
+    drop_missing: Annotated[
+        bool,
+        typer.Option(
+            "--drop-missing", help="Leave out rows with missing inputs; else they stay empty."
+        ),
+    ] = False,
+    delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Write a JSON object for each row.")
     ] = False,
@@ -54,52 +73,79 @@ def predict(
     The columns of NEW are copied; mean, sd, lower and upper follow. Files of any length are
     read and written a piece at a time.
     """
-    from gplc import _tables
+    import numpy as np
 
-    probabilities(str(interval), "--interval")
-    asked = Asked(interval, probabilities(quantiles, "--quantiles"), parts, prefix)
-    check_out(out, stream=True)
-    model = load_fit(fit)
+    from gplc import _fitted, _tables
+    from gplc._files import name_of
+
+    options.probabilities(str(interval), "--interval")
+    asked = Asked(interval, options.probabilities(quantiles, "--quantiles"), parts, prefix)
+    options.check_out(out, stream=True)
     form = "jsonl" if as_json else _tables.table_format(out)
-    done = 0
-    with _tables.writing(out, form) as append, working("predicting"):
-        for frame in _tables.read_chunks(new, separator(delimiter)):
-            numbers, given = _inputs(model, frame, new)
-            predicted = _predicted(model, numbers, asked)
-            if taken := [name for name in predicted if name in frame.columns]:
+    how = options.reading(delimiter, decimal, encoding, sheet)
+    model = options.load_fit(fit)
+    outside = Outside(_fitted.training_data(model)[0], _fitted.feature_names(model))
+    done = missing = 0
+    with _tables.writing(out, form, how.decimal) as append, working("predicting"):
+        for frame in _tables.read_chunks(new, how):
+            numbers, given = _inputs(model, frame, new, how.decimal)
+            whole = np.flatnonzero(np.isfinite(numbers).all(axis=1))
+            missing += len(frame) - whole.size
+            if drop_missing:
+                frame, numbers = frame.iloc[whole], numbers[whole]
+                whole = np.arange(whole.size)
+            if taken := [name for name in asked.columns if name in frame.columns]:
                 raise ValueError(
-                    f"{_tables.name_of(new)} has a column {taken[0]!r} already; give a --prefix"
+                    f"{name_of(new)} has a column {taken[0]!r} already; give a --prefix"
                 )
-            if form != "csv":  # there numbers are numbers
+            predicted = _predicted(model, numbers, whole, asked)
+            outside.look(numbers[whole])
+            if form not in ("csv", "tsv"):  # there numbers are numbers
                 frame = frame.assign(**dict(zip(given, numbers.T, strict=True)))
             append(frame.assign(**predicted))
-            done += len(frame)
+            done += whole.size
+    if missing:
+        told = "are left out" if drop_missing else "have empty predictions"
+        say(f"{missing} of {done + missing} rows have missing inputs and {told}.")
+    for oddity in outside.told(done):
+        warn(oddity)
     if out != "-":
         say(f"Predicted {done} rows; they are in {out}.")
 
 
-def _inputs(model: Any, frame: "pd.DataFrame", path: str) -> "tuple[Array, list[str]]":
-    """Inputs of new rows (rows, p), and the columns they come from."""
-    from gplc import _fitted, _tables
+def _inputs(
+    model: Any, frame: "pd.DataFrame", path: str, decimal: str | None
+) -> "tuple[Array, list[str]]":
+    """Inputs of new rows (rows, p), nan where missing, and the columns they come from."""
+    from gplc import _fitted
+    from gplc._cells import numbers
 
     given = _fitted.feature_names(model)
     if getattr(model, "feature_names_in_", None) is None and len(frame.columns) == len(given):
         given = [str(name) for name in frame.columns]  # fitted without names: by position
-    return _tables.numbers(frame, given, path), given
+    return numbers(frame, given, path, decimal=decimal, keep_missing=True), given
 
 
-def _predicted(model: Any, numbers: "Array", asked: Asked) -> "dict[str, Array]":
-    """The columns that prediction adds, by name."""
+def _predicted(
+    model: Any, numbers: "Array", whole: "NDArray[np.intp]", asked: Asked
+) -> "dict[str, Array]":
+    """The columns that prediction adds, by name; nan in rows that are not whole."""
+    import numpy as np
+
     from gplc import _fitted
 
-    rows = _fitted.as_table(model, numbers)
+    found = np.full((len(asked.columns), len(numbers)), np.nan)
+    if whole.size:
+        found[:, whole] = _values(model, _fitted.as_table(model, numbers[whole]), asked)
+    return dict(zip(asked.columns, found, strict=True))
+
+
+def _values(model: Any, rows: Any, asked: Asked) -> "list[Array]":
+    """What is asked for of rows that can be predicted, in the order of the columns."""
     dist = model.predict_dist(rows)
-    told = dist.summary(asked.interval)
-    new = {"mean": told.mean, "sd": told.std, "lower": told.lower, "upper": told.upper}
+    values = list(dist.summary(asked.interval))
     if asked.quantiles:
-        found = dist.quantile(asked.quantiles)
-        new |= {f"q{level:g}": found[:, k] for k, level in enumerate(asked.quantiles)}
+        values += list(dist.quantile(asked.quantiles).T)
     if asked.parts:
-        new["function_sd"] = model.regression_function(rows).std()
-        new["residual_sd"] = model.residual_sd(rows).mean
-    return {f"{asked.prefix}{name}": values for name, values in new.items()}
+        values += [model.regression_function(rows).std(), model.residual_sd(rows).mean]
+    return values

@@ -108,6 +108,11 @@ def say(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def warn(message: str) -> None:
+    """Tell the user of something that may be a mistake."""
+    say(f"Warning: {message}")
+
+
 def print_json(record: Any) -> None:
     """Print a result for machines."""
     typer.echo(json.dumps(_plain(record), indent=2))
@@ -124,6 +129,21 @@ def working(what: str) -> Iterator[None]:
         return
     with console.status(what):
         yield
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A function to be told how much is done of how much: a bar where somebody can see it."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, total: None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _plain(value: Any) -> Any:

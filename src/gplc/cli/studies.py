@@ -10,7 +10,7 @@ import typer
 from gplc.cli import options
 from gplc.cli.fitting import fit
 from gplc.cli.predicting import predict
-from gplc.cli.shared import command, print_json
+from gplc.cli.shared import command, counting, print_json
 from gplc.cli.showing import plot, report
 
 
@@ -22,6 +22,7 @@ def compare(
     data: options.Data,
     target: options.Target,
     features: options.Features = None,
+    exclude: options.Exclude = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts, each left out in turn.")] = 5,
     chains: Annotated[int, typer.Option(min=1, help="Chains of each fit.")] = 2,
     draws: Annotated[int, typer.Option(min=1, help="Draws of each chain.")] = 400,
@@ -29,30 +30,21 @@ def compare(
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     delimiter: options.Delimiter = None,
+    decimal: options.Decimal = None,
+    encoding: options.Encoding = None,
+    sheet: options.Sheet = None,
     max_rows: options.MaxRows = options.MAX_ROWS,
     drop_missing: options.DropMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Does the noise depend on x, and is it Gaussian? All models by cross-validation."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from gplc.comparison import compare, every_model
 
-    X, y = options.read_data(data, target, features, delimiter, max_rows, drop_missing)
+    how = options.reading(delimiter, decimal, encoding, sheet)
+    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
     models = every_model(chains=chains, draws=draws, warmup=warmup, random_state=seed)
-    console = Console(stderr=True)
-    with Progress(console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("fits", total=None)
-        result = compare(
-            X,
-            y,
-            models,
-            folds=folds,
-            n_jobs=jobs,
-            random_state=seed,
-            watch=lambda done, total: bar.update(task, completed=done, total=total),
-        )
+    with counting("fits") as watch:
+        result = compare(X, y, models, folds=folds, n_jobs=jobs, random_state=seed, watch=watch)
     if as_json:
         print_json(result.to_record())
     else:
@@ -84,14 +76,26 @@ def demo(
         run()
 
     fitted = f"{name}.fit.nc"
+    again = Path(fitted).exists()
     step(
         f"fit {name}.csv --target {target} --out {fitted} --warmup 300 "
-        f"--max-seconds {max_seconds:g}",
+        f"--max-seconds {max_seconds:g}{' --force' if again else ''}",
         lambda: fit(
-            f"{name}.csv", target, out=fitted, warmup=300, max_seconds=max_seconds, jobs=jobs
+            f"{name}.csv",
+            target,
+            out=fitted,
+            force=again,
+            warmup=300,
+            max_seconds=max_seconds,
+            jobs=jobs,
         ),
     )
-    step(f"predict {fitted} {name}.new.csv", lambda: predict(fitted, f"{name}.new.csv"))
+    predicted = f"{name}.predicted.csv"
+    step(
+        f"predict {fitted} {name}.new.csv --out {predicted}",
+        lambda: predict(fitted, f"{name}.new.csv", out=predicted),
+    )
+    typer.echo(Path(predicted).read_text(encoding="utf-8").rstrip())
     step(f"plot {fitted} --out {name}.png", lambda: plot(fitted, out=f"{name}.png"))
     step(f"report {fitted} --out {name}.html", lambda: report(fitted, out=f"{name}.html"))
     typer.echo(f"\nLook at {name}.png, and open {name}.html in a browser.")

@@ -1,9 +1,10 @@
 """Estimators on scikit-learn's contract: the only place that validates and scales data."""
 
-from gplc.estimators.base import Band, BaseGP
+from gplc.estimators.base import BaseGP
 from gplc.estimators.files import ESTIMATORS, load
 from gplc.estimators.latent_covariate import LatentCovariateGP
 from gplc.estimators.latent_variance import LatentVarianceGP
+from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.standard import StandardGP
 
@@ -11,6 +12,7 @@ __all__ = [
     "ESTIMATORS",
     "Band",
     "BaseGP",
+    "Interrupted",
     "LatentCovariateGP",
     "LatentVarianceGP",
     "Scaling",

@@ -7,8 +7,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,19 +18,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gplc import _check
+from gplc import _check, _html
+from gplc._check import interval_probabilities
+from gplc._fitted import HasData, with_names
+from gplc._frames import Rows
 from gplc._types import Array
 from gplc.chains import Chain, chain_seeds
 from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
+from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
 from gplc.kernels import Constant, Kernel
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
-from gplc.predictive import Predictive, interval_probabilities
+from gplc.predictive import Predictive
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
 
@@ -41,14 +46,8 @@ MOST_NODES = 10_000
 
 # Sets the seeds of the nodes apart from those of the chains, which are numbered from 0.
 NODE_KEY = 1_000_000
-
-
-class Band(NamedTuple):
-    """Posterior of a quantity at every row: its mean and an equal-tailed interval, each (n,)."""
-
-    mean: Array
-    lower: Array
-    upper: Array
+# Sets the seed of draws of y apart from both.
+SAMPLE_KEY = 2_000_000
 
 
 @contextmanager
@@ -169,7 +168,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
             self._take(run)
-        return self
+        return self._unless_interrupted()
 
     def extend(self, draws: int) -> Self:
         """Go on with the chains of a finished fit.
@@ -193,6 +192,11 @@ class BaseGP(RegressorMixin, BaseEstimator):
         with _unchanged_on_error(self):
             marks = self._marks(self.model_)
             self._take(sample(self.model_, plan, self.seed_, marks, self.chains_))
+        return self._unless_interrupted()
+
+    def _unless_interrupted(self) -> Self:
+        if self.diagnostics_.stopped.startswith("Interrupted"):
+            raise Interrupted(self)
         return self
 
     def _check_settings(self) -> None:
@@ -303,7 +307,9 @@ class BaseGP(RegressorMixin, BaseEstimator):
         """Set everything that follows from a run, and warn if it cannot be trusted."""
         self.seed_ = run.seed
         self._take_chains(run.chains)
-        self.diagnostics_ = diagnose(self.draws_, run.chains, run.stopped)
+        told = diagnose(self.draws_, run.chains, run.stopped)
+        rows = {with_names(cast(HasData, self), name): row for name, row in told.rows.items()}
+        self.diagnostics_ = dataclasses.replace(told, rows=rows)
         if not self.diagnostics_.ok:
             warnings.warn(
                 f"Do not trust this fit yet: {self.diagnostics_.verdict}. "
@@ -371,13 +377,16 @@ class BaseGP(RegressorMixin, BaseEstimator):
         inputs: Array = self._validated(X, reset=False)
         return self.x_scaling_.apply(inputs), self._known_mean(inputs)
 
-    def _on_scale_of_y(self, source: ComponentSource, known: Array | float) -> Predictive:
+    def _on_scale_of_y(
+        self, source: ComponentSource, known: Array | float, X: ArrayLike
+    ) -> Predictive:
         if isinstance(known, np.ndarray):
             source = ShiftedComponents(source, known / float(self.y_scaling_.scale))
         return Predictive(
             source,
             location=float(self.y_scaling_.location),
             scale=float(self.y_scaling_.scale),
+            rows=Rows.of(X),
         )
 
     def predict_dist(self, X: ArrayLike) -> Predictive:
@@ -394,7 +403,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             new case. It is lazy: nothing is computed before something is asked of it.
         """
         inputs, known = self._new_inputs(X)
-        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known)
+        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X)
 
     def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Predictive mean, and SD if asked for.
@@ -415,7 +424,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         moments = dist.moments()
         return moments.mean, moments.std
 
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike) -> Array:
+    def predict_quantiles(self, X: ArrayLike, q: ArrayLike, *, as_frame: bool = False) -> Any:
         """Quantiles of the predictive distribution.
 
         Parameters
@@ -423,28 +432,49 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X : (n, p) array-like or data frame
         q : float or (k,) array-like
             Probabilities.
+        as_frame : bool
+            Whether to return a data frame, of the kind that X is.
 
         Returns
         -------
-        (n,) or (n, k) array
+        (n,) or (n, k) array, or a data frame with columns q0.05, ...
         """
-        return self.predict_dist(X).quantile(q)
+        found = self.predict_dist(X).quantile(q)
+        if not as_frame:
+            return found
+        columns = zip(np.atleast_1d(q), found.reshape(len(found), -1).T, strict=True)
+        return Rows.of(X).frame({f"q{level:g}": values for level, values in columns})
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> Array:
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        coverage: float | Sequence[float] = 0.9,
+        *,
+        as_frame: bool = False,
+    ) -> Any:
         """Equal-tailed predictive intervals.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
-        coverage : float
+        coverage : float or sequence of k floats
             Probability inside, between 0 and 1.
+        as_frame : bool
+            Whether to return a data frame, of the kind that X is.
 
         Returns
         -------
-        (n, 2) array
-            Lower and upper ends.
+        (n, 2) array of lower and upper ends, (n, k, 2) for several coverages
+            Or a data frame with columns lower and upper, or lower_0.5, upper_0.5, ...
         """
-        return self.predict_dist(X).interval(coverage)
+        found = self.predict_dist(X).interval(coverage)
+        if not as_frame:
+            return found
+        several = np.ndim(coverage) > 0
+        marks = [f"_{each:g}" for each in np.ravel(coverage)] if several else [""]
+        names = [f"{end}{mark}" for mark in marks for end in ("lower", "upper")]
+        ends = found.reshape(len(found), -1).T
+        return Rows.of(X).frame(dict(zip(names, ends, strict=True)))
 
     def sample_y(
         self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = None
@@ -456,11 +486,15 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X : (n, p) array-like or data frame
         n_samples : int
         random_state : int, Generator, RandomState or None
+            By default the estimator's own if that is an int, so that every call gives the same
+            draws; else fresh ones.
 
         Returns
         -------
         (n, n_samples) array
         """
+        if random_state is None and isinstance(self.random_state, Integral):
+            random_state = np.random.SeedSequence(int(self.random_state), spawn_key=(SAMPLE_KEY,))
         rng = np.random.default_rng(_seed(random_state))
         return self.predict_dist(X).sample(n_samples, rng)
 
@@ -477,7 +511,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             A distribution of f at each row: ``.mean()``, ``.std()``, ``.interval(0.9)``.
         """
         inputs, known = self._new_inputs(X)
-        return self._on_scale_of_y(FunctionComponents(self.posterior_, inputs), known)
+        return self._on_scale_of_y(FunctionComponents(self.posterior_, inputs), known, X)
 
     def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Band:
         """Posterior of the SD of y - f(x) given x: what would stay if f were known.
@@ -502,7 +536,21 @@ class BaseGP(RegressorMixin, BaseEstimator):
         for begin in range(0, inputs.shape[0], height):
             rows = slice(begin, begin + height)
             band[:, rows] = residual_band(posterior, inputs[rows], probabilities)
-        return Band(*(band * float(self.y_scaling_.scale)))
+        answer = Band(*(band * float(self.y_scaling_.scale)))
+        answer.rows = Rows.of(X)
+        return answer
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Scikit-learn's picture of the settings, and what came out below it."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        told = getattr(self, "diagnostics_", None)
+        if told is not None and "text/html" in bundle:
+            head = ["", "mean", "sd", "R-hat"]
+            rows = [[name, row.mean, row.sd, row.rhat] for name, row in told.rows.items()]
+            size = f"{told.n_chains} chains of {told.n_draws} draws."
+            bundle["text/html"] += _html.sentences(f"{size} Verdict: {told.verdict}.")
+            bundle["text/html"] += _html.table(head, rows)
+        return bundle
 
 
 def _seed(random_state: RandomState) -> np.random.SeedSequence:

@@ -34,8 +34,8 @@ class StandardGP(BaseGP):
     sampler : str or list of Update
         Name of a scheme of the model (``"default"``, ``"paper"``), or a scheme.
     standardize : bool
-        Whether X and y are brought to mean 0 and SD 1 inside. Priors are on that scale;
-        everything returned is on the scale of the data.
+        Whether X and y are brought to mean 0 and SD 1 inside. Priors and hyperparameters
+        (`draws_`, `diagnostics_`) are on that scale; predictions are on that of the data.
     nodes : int
         Values of the latent variable of a new case per draw (no effect for this model).
     node_rule : {"stratified", "random"}

@@ -15,6 +15,7 @@ from gplc.kernels.hyperparameters import Hyperparameter, LatentMoves, Touches
 from gplc.kernels.linear import *  # noqa: F403 (a kernel is entered in its own file only)
 from gplc.kernels.records import from_record, to_record
 from gplc.kernels.stationary import *  # noqa: F403
+from gplc.kernels.text import from_text
 
 __all__ = [
     "KERNELS",
@@ -27,6 +28,7 @@ __all__ = [
     "Sum",
     "Touches",
     "from_record",
+    "from_text",
     "to_record",
 ]
 __all__ += linear.__all__

@@ -1,5 +1,8 @@
 """Pictures of a fit: each function takes a fitted estimator and gives back matplotlib Axes.
 
+A fitted scikit-learn Pipeline with such an estimator last will do too: inputs are then drawn in
+the units before its other steps if these can be undone, and else in those after them.
+
 With one input there is nothing to choose. With several, `feature` says along which one to look,
 and the others stay at `at`, by default the medians of the training data.
 

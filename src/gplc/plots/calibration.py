@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from gplc import _check
-from gplc._fitted import as_table, feature_index, training_data
+from gplc._check import interval_probabilities
+from gplc._fitted import Piped, as_fitted, as_table, feature_index, training_data
 from gplc._types import Array
 from gplc.metrics import pit as pit_values
 from gplc.plots.style import INK, INNER, LINE, Fitted, axes_or_new, feature_label
-from gplc.predictive import interval_probabilities
 
 
 def pit(
@@ -50,6 +50,7 @@ def pit(
     >>> pit(model).get_xlabel()
     'PIT of 12 training rows'
     """
+    model = as_fitted(model)
     ax = axes_or_new(ax)
     rows, response, called = rows_to_judge(model, X, y)
     probabilities = pit_values(model.predict_dist(rows), response)
@@ -109,6 +110,7 @@ def coverage(
     >>> coverage(model, bins=3).get_ylabel()
     'share inside'
     """
+    model = as_fitted(model)
     ax = axes_or_new(ax)
     k = feature_index(model, feature)
     rows, response, called = rows_to_judge(model, X, y)
@@ -148,7 +150,8 @@ def rows_to_judge(
     if X is None or y is None:
         inputs, response = training_data(model)
         return as_table(model, inputs), response, "training rows"
-    return X, _check.finite_array("y", y, 1), "given rows"
+    given = model.rows(X) if isinstance(model, Piped) else X
+    return given, _check.finite_array("y", y, 1), "given rows"
 
 
 def _wilson(share: Array, count: Array) -> tuple[Array, Array]:

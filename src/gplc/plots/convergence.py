@@ -2,15 +2,23 @@
 
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from gplc import _check
+from gplc._fitted import as_fitted, with_names
 from gplc._types import Array
 from gplc.diagnostics import autocorrelation_time, autocorrelations, judged
-from gplc.plots.style import CHAIN_COLOURS, CHAIN_STYLES, INK, INNER, Fitted, axes_or_new
+from gplc.plots.style import (
+    CHAIN_COLOURS,
+    CHAIN_STYLES,
+    INK,
+    INNER,
+    Fitted,
+    axes_or_new,
+    new_figure,
+)
 
 
 def trace(model: Fitted, name: str = "log_density", *, ax: Axes | None = None) -> Axes:
@@ -37,6 +45,7 @@ def trace(model: Fitted, name: str = "log_density", *, ax: Axes | None = None) -
     >>> len(trace(model, "log noise_sd").get_lines())  # chains
     4
     """
+    model = as_fitted(model)
     ax = axes_or_new(ax)
     for number, chain in enumerate(_quantity(model, name)):
         ax.plot(
@@ -75,6 +84,7 @@ def autocorrelation(model: Fitted, name: str = "log_density", *, ax: Axes | None
     >>> autocorrelation(model, "log noise_sd").get_xlabel()
     'lag (draws)'
     """
+    model = as_fitted(model)
     ax = axes_or_new(ax)
     values = _quantity(model, name)
     gamma = autocorrelations(values)
@@ -92,8 +102,9 @@ def autocorrelation(model: Fitted, name: str = "log_density", *, ax: Axes | None
 
 def chains(model: Fitted) -> Figure:
     """Traces, and autocorrelations beside them, of what `diagnostics_` shows."""
+    model = as_fitted(model)
     names = [name for name in model.diagnostics_.leading.values() if name in judged(model.draws_)]
-    figure, axes = plt.subplots(
+    figure, axes = new_figure(
         len(names),
         2,
         figsize=(8.6, 1.5 * len(names) + 0.6),
@@ -115,5 +126,10 @@ def chains(model: Fitted) -> Figure:
 
 
 def _quantity(model: Fitted, name: str) -> Array:
-    known = judged(model.draws_)
+    known = _quantities(model)
     return known[_check.one_of("name", name, known)]
+
+
+def _quantities(model: Fitted) -> dict[str, Array]:
+    """What convergence is judged by, with the names of columns as in `diagnostics_`."""
+    return {with_names(model, name): each for name, each in judged(model.draws_).items()}

@@ -3,10 +3,10 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from gplc._fitted import as_table, feature_index, feature_names, grid_of, training_data
+from gplc._check import interval_probabilities
+from gplc._fitted import as_fitted, as_table, feature_index, feature_names, grid_of, training_data
 from gplc.plots import style
 from gplc.plots.style import Fitted
-from gplc.predictive import interval_probabilities
 
 ICE_ROWS = 40
 
@@ -44,6 +44,7 @@ def partial_dependence(
     >>> partial_dependence(model, 0).get_ylabel()
     'mean of y'
     """
+    model = as_fitted(model)
     ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
     X, _ = training_data(model)
@@ -90,6 +91,7 @@ def relevance(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -
     >>> [label.get_text() for label in relevance(model).get_yticklabels()]
     ['x1', 'x2', 'x3']
     """
+    model = as_fitted(model)
     names = feature_names(model)
     scales = {
         name: model.draws_[name]

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from gplc._fitted import as_table, feature_index, grid_of, slice_inputs, training_data
+from gplc._check import interval_probabilities
+from gplc._fitted import as_fitted, as_table, feature_index, grid_of, slice_inputs, training_data
 from gplc._types import Array
 from gplc.models import MODELS
 from gplc.plots import style
 from gplc.plots.style import Fitted
-from gplc.predictive import interval_probabilities
 
 
 def residual_sd(
@@ -48,6 +48,7 @@ def residual_sd(
     >>> residual_sd(model, "x2").get_xlabel()
     'x2'
     """
+    model = as_fitted(model)
     ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
     grid = grid_of(model, k, points)
@@ -94,6 +95,7 @@ def latent(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -> A
     >>> latent(model).get_xlabel()
     'residual of y'
     """
+    model = as_fitted(model)
     if not model.model_.latent_name:
         having = [each.title for each in MODELS.values() if each.latent_name]
         raise ValueError(

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from gplc._fitted import feature_index, grid_of, slice_inputs, training_data
+from gplc._check import interval_probabilities
+from gplc._fitted import as_fitted, feature_index, grid_of, slice_inputs, training_data
 from gplc.plots import style
 from gplc.plots.style import Fitted
-from gplc.predictive import interval_probabilities
 
 
 def fan(
@@ -54,6 +54,7 @@ def fan(
     >>> fan(model, coverages=[0.5, 0.8, 0.95]).get_xlabel()
     'x'
     """
+    model = as_fitted(model)
     ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
     grid = grid_of(model, k, points)
@@ -118,6 +119,7 @@ def ridge(
     >>> [label.get_text() for label in ridge(model, values=[0.2, 0.5]).get_yticklabels()]
     ['0.2', '0.5']
     """
+    model = as_fitted(model)
     ax = style.axes_or_new(ax, (5.6, 4.2))
     k = feature_index(model, feature)
     places = np.asarray(

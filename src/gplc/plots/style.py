@@ -4,12 +4,14 @@ Bands go from light to dark in one hue and everything else differs in shape or l
 pictures survive greyscale printing and colour blindness.
 """
 
+import io
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from gplc._fitted import HasData, feature_names, target_name
@@ -57,6 +59,24 @@ class Fitted(HasData, Protocol):
         """Posterior of the residual SD."""
 
 
+class ShownOnce(Figure):
+    """A figure that a notebook shows once, though it is both open and the value of a cell."""
+
+    def _ipython_display_(self) -> None:
+        if plt.fignum_exists(self.number):
+            return  # the notebook shows all open figures when the cell ends
+        from IPython.display import display_png
+
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        display_png(buffer.getvalue(), raw=True)
+
+
+def new_figure(*shape: int, **settings: Any) -> tuple[Figure, Any]:
+    """A figure that is given back whole, and its axes."""
+    return plt.subplots(*shape, FigureClass=ShownOnce, **settings)
+
+
 def feature_label(model: Fitted, k: int) -> str:
     """Name of input k, for an axis."""
     return as_it_stands(feature_names(model)[k])
@@ -76,7 +96,7 @@ def as_it_stands(name: str) -> str:
 def axes_or_new(ax: Axes | None, figsize: tuple[float, float] = (5.6, 3.6)) -> Axes:
     """The axes given, or those of a new figure, without a box around them."""
     if ax is None:
-        _, ax = plt.subplots(figsize=figsize, layout="constrained")
+        _, ax = new_figure(figsize=figsize, layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 
 from gplc import metrics, plots
 from gplc._files import replacing
-from gplc._fitted import as_table, feature_names, target_name, training_data
+from gplc._fitted import Piped, as_fitted, as_table, feature_names, target_name, training_data
 from gplc._templates import rendered
 from gplc._types import Array
 from gplc._version import __version__
@@ -54,7 +54,7 @@ def write_report(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : fitted estimator
+    model : fitted estimator, or a Pipeline that ends in one
     path : path
         HTML file; replaced if it exists, whole or not at all.
 
@@ -77,7 +77,7 @@ def render_report(model: Any) -> str:
 
     Parameters
     ----------
-    model : fitted estimator
+    model : fitted estimator, or a Pipeline that ends in one
 
     Returns
     -------
@@ -91,6 +91,7 @@ def render_report(model: Any) -> str:
     >>> page.startswith("<!DOCTYPE html>") and "http://" not in page and "https://" not in page
     True
     """
+    model = as_fitted(model)
     # Lines and letters as such, not as outlines: small, sharp on paper, and searchable.
     with mpl.rc_context({"svg.fonttype": "none", "font.size": 11}):
         found = [(key, title, facts_of(model)) for key, (title, facts_of) in SECTIONS.items()]
@@ -255,15 +256,20 @@ def _chains(model: Any) -> Facts:
 def _settings(model: Any) -> Facts:
     X, y = training_data(model)
     digest = hashlib.sha256(np.ascontiguousarray(np.column_stack([X, y])).tobytes()).hexdigest()
-    settings = {k: v for k, v in model.get_params(deep=False).items() if k not in UNTOLD}
+    steps = [step for _, step in model.before.steps] if isinstance(model, Piped) else []
+    estimator = model.estimator if isinstance(model, Piped) else model
+    settings = {k: v for k, v in estimator.get_params(deep=False).items() if k not in UNTOLD}
     # So many draws, however it was decided that they are enough: that repeats the fit.
     settings["draws"] = model.diagnostics_.n_draws
-    usual = type(model)().get_params(deep=False)
+    usual = type(estimator)().get_params(deep=False)
     call = ", ".join(
         f"{name}={value!r}" for name, value in settings.items() if value != usual[name]
     )
+    made = f"gplc.{type(estimator).__name__}({call})"
+    if steps:
+        made = f"sklearn.pipeline.make_pipeline({', '.join(map(repr, steps))}, {made})"
     return {
-        "code": f"model = gplc.{type(model).__name__}({call})\nmodel.fit(X, y)",
+        "code": f"model = {made}\nmodel.fit(X, y)",
         "settings": [
             *((name, repr(value)) for name, value in settings.items()),
             ("seed of the chains", model.seed_.entropy),

@@ -1,0 +1,48 @@
+"""What estimators give back besides arrays and distributions."""
+
+from typing import Any, NamedTuple
+
+from gplc._frames import Rows
+from gplc._types import Array
+
+
+class _Ends(NamedTuple):
+    mean: Array
+    lower: Array
+    upper: Array
+
+
+class Band(_Ends):
+    """Posterior of a quantity at every row: its mean and an equal-tailed interval, each (n,).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Band(np.array([2.0]), np.array([1.0]), np.array([4.0])).to_frame()
+       mean  lower  upper
+    0   2.0    1.0    4.0
+    """
+
+    rows = Rows()
+
+    def to_frame(self) -> Any:
+        """The band as a table of the kind that X was, with its index; pandas by default."""
+        return self.rows.frame(self._asdict())
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while sampling. The draws made so far are kept in `model`, which is fitted.
+
+    It goes on up like any interrupt, so that loops and searches around a fit stop too.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(
+            f"{model.diagnostics_.stopped} The fit is the attribute `model` of this error: "
+            "model = sys.last_value.model"
+        )
+        self.model = model
+
+    def __reduce__(self) -> Any:
+        """From another process it comes with its fit."""
+        return type(self), (self.model,)
