@@ -70,6 +70,14 @@ def test_what_adds_in_any_order_has_no_second_copy():
 
 # Arrays of these functions, and of tuples they take, that are not vectors of one length n.
 SHAPES = {
+    "cells.log_density": {"values": "3n", "y": "3", "variances": "3"},
+    "cells.log_likelihood": {
+        "values": "3n", "y": "3", "variances": "3", "scores": "3n", "by_variance": "3",
+    },
+    "cells.draw": {
+        "values": "3n", "y": "3", "variances": "3", "uniforms": "3", "normals": "3", "w": "3",
+        "log_shares": "3",
+    },
     "latent_terms.covariances": {
         "rows": "3n", "values": "3", "amplitudes": "1n", "offsets": "0n", "scratch": "2n",
         "forms.decays": "1", "forms.powers": "13", "forms.curves": "04", "forms.numbers": "05",
@@ -78,11 +86,17 @@ SHAPES = {
     "pools.add_function": {
         "values": "3n", "candidates": "3n", "drawn.nodes": "4", "drawn.coefficients": "34",
     },
+    "regrowth._cell_shares": {"table": "4n", "block": "nn", "prior": "3", "out": "3"},
+    "regrowth._observe": {"feature": "2", "covariance": "nn"},
+    "regrowth.run": {
+        "table": "41", "window.covariance": "nn", "random.cells": "3n", "random.within": "3n",
+        "random.resampling": "3n",
+    },
     "triangular._add_four_to_two": {"weights": "24"},
     "triangular.drop_leading": {"upper": "nn", "rows": "4n"},
     "triangular.solve_lower_rows": {"upper": "nn", "right": "3n"},
 }  # fmt: skip
-WHOLE = {"count": 3, "drawn.power": 1, "drawn.side": 0, "code": 0}
+WHOLE = {"count": 3, "drawn.power": 1, "drawn.side": 0, "code": 0, "i": 0, "held": 1}
 
 
 def parameters(function: Dispatcher) -> dict[str, type]:
@@ -116,7 +130,7 @@ def bits(function: Dispatcher, shapes: dict, n: int, gap: int, turn: int, step: 
     rng = np.random.default_rng(n)
     values = {}
     for name, kind in parameters(function).items():
-        if kind is int:
+        if kind in (int, bool):
             values[name] = WHOLE.get(name, n)
         elif kind is float:
             values[name] = -0.7 if name == "x" else 0.7

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from gplc._compiled import pools
 from gplc._linalg import pivoted_root, thin_root
 from gplc.kernels import Linear, Matern32, Matern52, Periodic, Sign, SquaredExponential
-from gplc.kernels.separable import Form
 from gplc.models import LatentCovariate, Update
-from gplc.models.latent_covariate.function import Drawable, LatentFunction
+from gplc.models.latent_covariate.function import LatentFunction
 from gplc.samplers import Pools
 from gplc.samplers.protocol import Point
 
@@ -84,15 +83,6 @@ def test_function_has_its_distribution_given_everything_else(name):
     scale = np.abs(wanted).max()
     assert np.allclose(mean, cross @ np.linalg.solve(C, Y), atol=1e-7)
     assert np.allclose(root.T @ root, wanted, atol=1e-7 * scale)
-
-
-@pytest.mark.parametrize("length_scale", [0.13, 0.5, 2.0, 10.0, 1000.0])
-def test_nodes_stand_for_all_values(length_scale):
-    term = Drawable(np.eye(2), Form(decay=length_scale**-2.0))
-    w = np.linspace(-pools.END, pools.END, 801)
-    at = term.at_nodes(w)
-    matrix = at @ np.linalg.lstsq(term._kernel(term.nodes, term.nodes), at.T, rcond=1e-15)[0]
-    assert np.abs(matrix - term._kernel(w, w)).max() < 1e-9
 
 
 def test_parts_offer_it_only_where_the_kernel_separates():

@@ -390,7 +390,7 @@ class TestContract:
                 continue  # either of them holds every unknown
             assert "hyperparameters" in parts or set(model.names) <= set(parts)
             if model.n_latent:
-                assert set(parts) & {"w", "z", "z sites", "function"}
+                assert set(parts) & {"w", "z", "z sites", "function", "marginal"}
 
     def test_every_scheme_runs_and_moves_everything(self, model):
         for name in model.schemes:

@@ -92,7 +92,7 @@ def test_gplc_free_moves_cost_nothing():
 
 def test_gplc_fold_factorises_once_a_proposal():
     model = LatentCovariate(X, Y)
-    (update,) = [u for u in model.scheme("default") if u.part == "fold"]
+    (update,) = [u for u in model.scheme("latents") if u.part == "fold"]
     ledger, evaluations = spent(model, update)
     assert ledger["chol(C)"] == evaluations > 0
     assert ledger["C"] == 0

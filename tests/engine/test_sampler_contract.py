@@ -24,6 +24,8 @@ from gplc.samplers import (
     Direct,
     Hamiltonian,
     Info,
+    LearnedChoices,
+    MarginalHamiltonian,
     Metropolis,
     ModifiedMetropolis,
     OccasionalSlice,
@@ -34,8 +36,10 @@ from gplc.samplers import (
 )
 from gplc.samplers.metropolis import accepts
 from gplc.samplers.protocol import (
+    ChoicesTarget,
     GaussianTarget,
     GradientTarget,
+    MarginalTarget,
     Sampler,
     ScalarTarget,
     SurrogateTarget,
@@ -59,6 +63,9 @@ REPLICATES, STEPS, LARGEST_T = 64, 120, 5.0
 # Settings that show more than the defaults do, or as much for less; without an entry `cls()`.
 SETTINGS = {
     Hamiltonian: Hamiltonian(2, step_size=0.6),
+    MarginalHamiltonian: MarginalHamiltonian(
+        2, step_size=0.6, rounds=2, information=np.array([[[1.0, 0.0], [0.5, 0.0]]] * 2)
+    ),
     ModifiedMetropolis: ModifiedMetropolis(0.3, 4),
     OccasionalSlice: OccasionalSlice(share=0.3),
     Pools: Pools(size=6),
@@ -189,6 +196,18 @@ class Whole(NamedTuple):
             return None
         return Vectors(self, candidates, np.exp(densities - densities.max()))
 
+    n_choices = 3
+
+    def attempt(self, rng, point, choice):
+        """Random walks with steps of three sizes."""
+        noise = rng.standard_normal(self.x.size)
+        proposal = self.evaluate(point.payload + (0.1, 0.7, 2.0)[choice] * noise)
+        accepted = accepts(rng, proposal.log_density, point.log_density)
+        return (proposal if accepted else point), float(accepted)
+
+    def opened(self, rng, point):
+        return Widened(self, point.payload, point.payload).drawn(rng)
+
 
 class Vectors(NamedTuple):
     """A pool of whole vectors, without a scale."""
@@ -203,6 +222,61 @@ class Vectors(NamedTuple):
         return self.target.evaluate(self.candidates[chosen]), float(chosen > 0)
 
 
+BLUR = 0.5
+
+
+class Widened(NamedTuple):
+    """v = x + noise of variance BLUR, with x summed out as if there were no likelihood."""
+
+    target: Whole
+    x: np.ndarray
+    position: np.ndarray  # v
+
+    @property
+    def point(self):
+        return self.target.evaluate(self.x)
+
+    def drawn(self, rng):
+        noise = rng.standard_normal(self.x.size)
+        return self._replace(position=self.x + math.sqrt(BLUR) * noise)
+
+    def _log_density(self, v):
+        return -0.5 * float(v @ v) / (1.0 + BLUR)
+
+    @property
+    def scale(self):
+        def evaluate(value):
+            v = self.position.copy()
+            v[-1] = value
+            return Point(value, self._log_density(v), v)
+
+        return evaluate(float(self.position[-1])), ScalarTarget(evaluate)
+
+    def whitened(self, information):
+        told = np.sum(np.square(information), axis=(1, 2)) if np.ndim(information) else 0.0
+        root = (1.0 + told) ** -0.5
+
+        def evaluate(position):
+            v = root * position
+            return Point(position, self._log_density(v), Point(v, self._log_density(v)))
+
+        def gradient(point):
+            return -root * point.payload.position / (1.0 + BLUR)
+
+        return evaluate(self.position / root), GradientTarget(evaluate, gradient)
+
+    def settled(self, rng, position):
+        share = 1.0 / (1.0 + BLUR)
+        x = share * position + math.sqrt(BLUR * share) * rng.standard_normal(position.size)
+        likelihood = self.target.likelihood
+        if accepts(rng, likelihood(x), likelihood(self.x)):
+            return self._replace(x=x, position=position), 1.0
+        return self, 0.0
+
+    def evidence(self, rng):
+        return np.column_stack([self.position, rng.standard_normal(self.x.size)])
+
+
 def whole(x, likelihood):
     target = Whole(x, likelihood)
     return target.evaluate(x), target
@@ -210,11 +284,13 @@ def whole(x, likelihood):
 
 # By what `step` says that its target is.
 TARGETS = {
+    "ChoicesTarget": whole,
     "ScalarTarget": scalar,
     "GaussianTarget": gaussian,
     "GradientTarget": gradient,
     "SurrogateTarget": surrogate,
     "DirectTarget": whole,
+    "MarginalTarget": whole,
     "MetropolisSweepTarget": whole,
     "PoolTarget": whole,
     "ProposalTarget": whole,
@@ -285,6 +361,7 @@ def test_it_is_a_frozen_dataclass_of_plain_data(cls):
 
 # What warm-up keeps in mind, and no user sets.
 LEARNED = {"since", "window", "seen", "mean", "squares", "slopes", "scales", "sites", "evidence"}
+LEARNED |= {"information", "tried", "won"}
 
 
 @every_sampler
@@ -437,10 +514,31 @@ class ShorterWhereLow(Hamiltonian):
         return Hamiltonian(self.leaps, step_size=size).step(rng, point, target)
 
 
+class SettlesWithoutAsking(MarginalHamiltonian):
+    """What is summed out is drawn anew and taken as it is."""
+
+    def step(self, rng, point, target: MarginalTarget):
+        opened = target.opened(rng, point)
+        end, info = Hamiltonian.step(self, rng, *opened.whitened(self.information))
+        free = opened._replace(target=opened.target._replace(likelihood=lambda x: 0.0))
+        settled, _ = free.settled(rng, end.payload.position)
+        return target.evaluate(settled.x), info
+
+
+class ChoosesByWhereItIs(LearnedChoices):
+    """Which kind is tried depends on the state."""
+
+    def step(self, rng, point, target: ChoicesTarget):
+        choice = 2 if point.log_density < 2.0 * LOW else 0
+        point, acceptance = target.attempt(rng, point, choice)
+        return point, Info(acceptance, 1)
+
+
 BROKEN = [
     AcceptsFromFarDown(),
     OftenerWhereLow(share=0.3),
     ShorterWhereLow(2, step_size=0.6),
+    ChoosesByWhereItIs(),
 ]
 
 
@@ -451,3 +549,9 @@ def test_a_broken_sampler_is_caught(sampler, note):
     assert depends_on_a_constant(sampler)
     # From where it starts the first never gets as far down as that.
     assert type(sampler) is AcceptsFromFarDown or t > LARGEST_T
+
+
+def test_unknowns_settled_without_an_acceptance_are_caught(note):
+    t = largest_t(SettlesWithoutAsking(2, step_size=0.6))
+    note("largest t", t)
+    assert t > LARGEST_T

@@ -129,8 +129,8 @@ SETTINGS = {
     for scheme in cls.schemes
 } | {
     # Pools of six: every size is right, and few candidates would show a wrong one.
-    "gplc-default-small-pools": Setting("gplc", "default", {"size": 6}, {}),
-    "gplc-default-windows": Setting("gplc", "default", {"size": 6, "repeats": 1}, {}),
+    "gplc-latents-small-pools": Setting("gplc", "latents", {"size": 6}, {}),
+    "gplc-latents-windows": Setting("gplc", "latents", {"size": 6, "repeats": 1}, {}),
     # Blocks of two cases, so that a block has cases outside it; intervals so narrow that stepping
     # out meets points that were not foreseen.
     "gplc-paper-blocks": Setting("gplc", "paper", {"latent_width": 0.7}, {}),
@@ -440,7 +440,7 @@ MUTANTS = {
         ["squares"],
     ),
     "scale move drops its Jacobian": (
-        "gplc-default-small-pools",
+        "gplc-latents-small-pools",
         "weak",
         unchanged,
         drop_jacobian,
@@ -454,28 +454,28 @@ MUTANTS = {
         ["log likelihood"],
     ),
     "fold always accepts": (
-        "gplc-default-small-pools",
+        "gplc-latents-small-pools",
         "smooth",
         in_place_of(SymmetricProposal, FoldAlwaysAccepts()),
         nothing,
         ["log likelihood"],
     ),
     "function ignores the data": (
-        "gplc-default-small-pools",
+        "gplc-latents-small-pools",
         "strong",
         unchanged,
         with_function(DrawnFromThePrior),
         ["log likelihood"],
     ),
     "pools without weights": (
-        "gplc-default-small-pools",
+        "gplc-latents-small-pools",
         "weak",
         unchanged,
         with_function(PoolsWithoutWeights),
         ["squares", "latent_length_scale"],
     ),
     "pools around the present value": (
-        "gplc-default-small-pools",
+        "gplc-latents-small-pools",
         "weak",
         unchanged,
         with_function(PoolsAroundTheMiddle),

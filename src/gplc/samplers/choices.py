@@ -40,9 +40,8 @@ class LearnedChoices:
     def step(
         self, rng: np.random.Generator, point: Point, target: ChoicesTarget
     ) -> tuple[Point, Info]:
-        """Some attempts; from an impossible point none."""
-        if impossible(point.log_density):
-            return point, Info(0.0, 0, n_impossible=1)
+        """Some attempts."""
+        begun = point
         rates = np.full(target.n_choices, 1.0) * (self.won + BELIEVED) / (self.tried + 1.0)
         cumulative = np.cumsum(np.clip(rates, LEAST, MOST))
         learned = np.zeros((2, target.n_choices))
@@ -52,7 +51,9 @@ class LearnedChoices:
             point, acceptance = target.attempt(rng, point, choice)
             learned[:, choice] += 1.0, acceptance
         share = float(learned[1].sum()) / self.attempts
-        return point, Info(share, self.attempts, evidence=learned)
+        return point, Info(
+            share, self.attempts, int(impossible(begun.log_density)), evidence=learned
+        )
 
     def tuned(self, info: Info, iteration: int) -> "LearnedChoices":
         """With what the attempts have shown."""

@@ -98,15 +98,18 @@ def features_of(model: "LatentCovariate", state: State, column: int) -> Features
         return None
     own, others = state.theta[solved.process.place], np.delete(W, column, axis=0)
     key = (column, own.tobytes(), others.tobytes())
-    # Several updates in a row ask for the same: the last answer is kept with the model.
-    if model.latest_features is None or model.latest_features[0] != key:
-        described = model.bound.in_latent(own, solved.pieces, W, column)
-        features = None
-        if described is not None and has_features(described, column):
-            cells, weights, *_ = grid()
-            features = Features(described, column, model.n, cells.centres, weights)
-        model.latest_features = key, features
-    return model.latest_features[1]
+    # Several updates in a row ask for the same: the last answer is kept with the model. It is
+    # looked at once, since chains that are threads of one process share the model.
+    latest = model.latest_features
+    if latest is not None and latest[0] == key:
+        return latest[1]
+    described = model.bound.in_latent(own, solved.pieces, W, column)
+    features = None
+    if described is not None and has_features(described, column):
+        cells, weights, *_ = grid()
+        features = Features(described, column, model.n, cells.centres, weights)
+    model.latest_features = key, features
+    return features
 
 
 class Opened:
@@ -267,6 +270,9 @@ class Opened:
         excess = self._excess(at_cases, features.of_latent(w), theta, w, log_shares)
         threshold = -rng.standard_exponential()
         log_ratio = excess - self._log_excess
+        # From beyond the end no function can be drawn, so there is no way back.
+        if not np.abs(w).max() < END:
+            log_ratio = -math.inf
         acceptance = math.exp(min(0.0, log_ratio)) if not math.isnan(log_ratio) else 0.0
         if not log_ratio > threshold:
             return self, acceptance
