@@ -150,6 +150,9 @@ def load(
             if settings.get(setting) is not None:
                 settings[setting] = from_record(settings[setting], kernels)
         settings["mean"] = from_mean_record(settings["mean"], mean)
+        if saved.format < 3:
+            former = known[name].model_class.former_schemes
+            settings["sampler"] = former.get(settings["sampler"], settings["sampler"])
         if saved.format < 3 and saved.arrays["X"].shape[1] > 1:
             settings["priors"] = with_old_defaults(saved.records["names"], settings["priors"])
         return known[name](**settings)._restore(saved)

@@ -137,6 +137,8 @@ class Model(ABC):
     noise_is_gaussian: ClassVar[bool]
     latent_name: ClassVar[str] = ""  # of its latent values, among the draws; empty if it has none
     schemes: ClassVar[Mapping[str, Callable[..., list[Update]]]]
+    # What schemes are called today that had another name in files before format 3.
+    former_schemes: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
         if "key" not in vars(cls):

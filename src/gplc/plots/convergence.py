@@ -103,7 +103,8 @@ def autocorrelation(model: Fitted, name: str = "log_density", *, ax: Axes | None
 def chains(model: Fitted) -> Figure:
     """Traces, and autocorrelations beside them, of what `diagnostics_` shows."""
     model = as_fitted(model)
-    names = [name for name in model.diagnostics_.leading.values() if name in judged(model.draws_)]
+    known = _quantities(model)
+    names = [name for name in model.diagnostics_.leading.values() if name in known]
     figure, axes = new_figure(
         len(names),
         2,

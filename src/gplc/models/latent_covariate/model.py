@@ -348,6 +348,7 @@ class LatentCovariate(Model):
         "latents": latents_scheme,
         "paper": paper_scheme,
     }
+    former_schemes = {"default": "latents"}  # noqa: RUF012
 
 
 def local_ranks(X: Array, y: Array, neighbours: int) -> Array:
