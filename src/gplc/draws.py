@@ -200,7 +200,7 @@ class Draws(Mapping[str, Array]):
         Examples
         --------
         >>> draws = Draws(("noise_sd",), np.zeros((2, 1, 1)), np.empty((2, 1, 0)),
-        ...               np.zeros((2, 1)), np.zeros((2, 1, 1)))
+        ...               np.zeros((2, 1)), np.zeros((2, 1, 0, 0)), np.zeros((2, 1, 1)))
         >>> draws.to_frame()
            chain  draw  noise_sd  log_density
         0      0     0       1.0          0.0
