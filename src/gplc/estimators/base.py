@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, cast
@@ -168,6 +169,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+            now = datetime.now().astimezone()
+            self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._take(run)
         return self._unless_interrupted()
 
@@ -359,6 +362,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
+        self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
         told = Diagnostics.from_record(records["diagnostics"])
