@@ -561,7 +561,7 @@ def test_smooth_densities_have_the_modes_there_are_and_no_more(seed):
     rng = np.random.default_rng(seed)
     side = rng.choice([-1.0, 1.0], 2800)
     means = (side + 0.1 * rng.standard_normal(2800))[None]
-    dist = Predictive.from_arrays(means, np.full((1, 2800), 1e-3))
+    dist = Predictive.from_arrays(means, np.full((1, 2800), 1e-4))
     grid = np.linspace(-1.5, 1.5, 61)
     curve = dist.smooth_pdf(grid[None])[0]
     right = sum(np.exp(-0.5 * ((grid - at) / 0.1) ** 2) for at in (-1, 1)) / (
@@ -571,7 +571,7 @@ def test_smooth_densities_have_the_modes_there_are_and_no_more(seed):
     assert np.abs(spikes - right).max() > 0.5 * right.max()
     assert np.abs(curve - right).max() < 0.25 * right.max()
     assert curve[30] < 0.01 * right.max()  # the gap stays a gap
-    assert np.trapezoid(curve, grid) == pytest.approx(1.0, abs=0.02)
+    assert np.trapezoid(curve, grid) == pytest.approx(1.0, abs=0.04)
 
 
 def test_wide_components_are_left_as_they_are():
