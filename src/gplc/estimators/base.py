@@ -109,7 +109,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
     predictive_draws: int | None = 400
     n_jobs: int | None = None
     random_state: RandomState = None
-    progress: bool | Literal["auto"] = False
+    progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
