@@ -1,18 +1,29 @@
 """Posterior draws, by name."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from gplc import _check
 from gplc._frames import Rows
 from gplc._types import Array
 from gplc.chains import Chain
 from gplc.models.base import Model, Unknowns
 
 NODE_RULES = ("stratified", "random")
+
+# Groups for ArviZ: those that the draws alone make, and those that take the model and its data.
+OWN_GROUPS = ("posterior", "sample_stats")
+MORE_GROUPS = (
+    "log_likelihood",
+    "posterior_predictive",
+    "observed_data",
+    "prior",
+    "prior_predictive",
+)
 
 
 def latent_nodes(
@@ -76,6 +87,8 @@ class Draws(Mapping[str, Array]):
         Latent values of a case; with several, ``"w"`` is (chains, draws, latent_columns, n).
     landmarks : tuple of int
         Numbers of the training rows that are landmarks.
+    companions : callable, optional
+        Gives more groups for ArviZ by name, of those asked for: what a fit knows besides.
     """
 
     names: tuple[str, ...]
@@ -87,6 +100,9 @@ class Draws(Mapping[str, Array]):
     model_class: type[Model] = Model  # type: ignore[type-abstract]
     latent_columns: int = 1
     landmarks: tuple[int, ...] = ()
+    companions: Callable[[Sequence[str]], Mapping[str, Any]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @classmethod
     def from_chains(
@@ -153,14 +169,24 @@ class Draws(Mapping[str, Array]):
         chains, draws = self.log_density.shape
         return f"Draws({chains} chains of {draws}: {', '.join(self)})"
 
-    def to_arviz(self) -> Any:
-        """The draws as ArviZ takes them.
+    def to_arviz(self, groups: Sequence[str] | None = None) -> Any:
+        """The draws, and what the fit says besides, as ArviZ takes them.
+
+        Parameters
+        ----------
+        groups : sequence of str, optional
+            Which of these; all by default. ``posterior`` and ``sample_stats`` are the draws.
+            ``log_likelihood`` has log p(y_i | y_-i, draw), as in `loo`, of at most 1000 draws,
+            and ``posterior_predictive`` new responses at the same inputs for the same draws, both
+            on the scale of y; ``observed_data`` the responses; ``prior`` and
+            ``prior_predictive`` 500 draws made before seeing them. Those after the second need
+            the draws of a fitted estimator, and take a moment.
 
         Returns
         -------
         xarray.DataTree or arviz.InferenceData
-            With groups ``posterior`` and ``sample_stats``: a DataTree, which ArviZ takes from
-            version 1 on, or InferenceData where an older ArviZ is installed.
+            A DataTree, which ArviZ takes from version 1 on, or InferenceData where an older ArviZ
+            is installed.
 
         Examples
         --------
@@ -171,6 +197,24 @@ class Draws(Mapping[str, Array]):
         >>> draws.to_arviz()["posterior"]["noise_sd"].shape
         (2, 5)
         """
+        known = OWN_GROUPS if self.companions is None else OWN_GROUPS + MORE_GROUPS
+        wanted = known if groups is None else tuple(groups)
+        for each in wanted:
+            _check.one_of("groups", each, known)
+        made = self._own_groups()
+        if self.companions is not None:
+            made |= self.companions(wanted)
+        made = {name: made[name] for name in wanted}
+        try:
+            from arviz import InferenceData
+        except ImportError:
+            import xarray
+
+            return xarray.DataTree.from_dict(made)
+        return InferenceData(**made)
+
+    def _own_groups(self) -> dict[str, Any]:
+        """The draws and their densities, as data sets of xarray."""
         import xarray
 
         labels = {"chain": np.arange(self.theta.shape[0]), "draw": np.arange(self.theta.shape[1])}
@@ -188,11 +232,7 @@ class Draws(Mapping[str, Array]):
             coords=labels,
         )
         stats = xarray.Dataset({"lp": (("chain", "draw"), self.log_density)}, coords=labels)
-        try:
-            from arviz import InferenceData
-        except ImportError:
-            return xarray.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})
-        return InferenceData(posterior=posterior, sample_stats=stats)
+        return {"posterior": posterior, "sample_stats": stats}
 
     def to_frame(self) -> Any:
         """The hyperparameters as a pandas data frame: a row for each draw, a column for each.

@@ -22,6 +22,7 @@ from gplc._types import Array
 from gplc.kernels import Kernel, SquaredExponential
 from gplc.means import Mean, with_mean
 from gplc.models.landmarks import KINDS, Landmarks, landmarks_of, standard_nodes, summarised
+from gplc.models.left_out import LeftOut
 from gplc.priors import LogPriors
 from gplc.processes import Dense, Gradient, Layout, Noise, Process
 from gplc.samplers.protocol import (
@@ -223,6 +224,16 @@ class Model(ABC):
     def _conditioned(self, state: State) -> Conditioned:
         """The model with its unknowns fixed, ready to predict."""
 
+    def _left_out(self, state: State) -> LeftOut:
+        """Each y_i given the other responses and what is known of their latent values."""
+        if self.n_latent:
+            raise NotImplementedError(
+                f"{type(self).__name__} does not say how it sums out the latent value of a row "
+                "that is left out; define _left_out, as LatentVariance does"
+            )
+        mean, variance = state.solved[0].left_out()
+        return LeftOut(mean[:, None], np.sqrt(variance)[:, None], np.ones(1))
+
     # What is kept of a draw at the landmarks, for diagnostics.
 
     @property
@@ -369,6 +380,18 @@ class Model(ABC):
         """A draw of y given the unknowns."""
         return draw_gaussian(rng, self.covariance(unknowns))
 
+    def replicate(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
+        """New responses at the same inputs, given y and one draw: a draw of all jointly, (n,).
+
+        The function is drawn as a whole, so that neighbours go together as they do in y.
+        """
+        return self._replicate(rng, self._mended(unknowns))
+
+    def _replicate(self, rng: np.random.Generator, state: State) -> Array:
+        solved = state.solved[0]
+        variance = solved.noise.variance(state.theta[solved.process.noise_place])
+        return solved.draw(rng) + np.sqrt(variance) * rng.standard_normal(self.n)
+
     def covariance(self, unknowns: Unknowns) -> Array:
         """C, the covariance matrix of y given the unknowns."""
         _, W, noise = self._given(unknowns)[0]
@@ -379,10 +402,28 @@ class Model(ABC):
 
         A covariance that cannot be factored there, to rounding, gets a little more noise.
         """
+        return self._conditioned(self._mended(unknowns))
+
+    def left_out(self, unknowns: Unknowns) -> LeftOut:
+        """Each y_i given all other responses and one draw, as a mixture of Gaussians.
+
+        p(y_i | y_-i, theta, latent values of the others): that of the case itself, which its
+        own response has been fitted to, is summed out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gplc.models import LatentVariance
+        >>> model = LatentVariance([[0.0], [1.0], [2.0]], [0.5, -0.5, 0.0])
+        >>> model.left_out(model.prior_mean()).log_density(model.y).round(3).tolist()
+        [-1.472, -1.44, -1.279]
+        """
+        return self._left_out(self._mended(unknowns))
+
+    def _mended(self, unknowns: Unknowns) -> State:
+        """The state at a draw; where C cannot be factored there is a little more noise."""
         state = self.state(unknowns)
-        return self._conditioned(
-            state._replace(solved=tuple(each.mended() for each in state.solved))
-        )
+        return state._replace(solved=tuple(each.mended() for each in state.solved))
 
     def scheme(self, name: str = "default", **settings: Any) -> list[Update]:
         """The updates of one iteration, by name."""
