@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gplc._fitted import HasData, training_data
 from gplc._types import Array
@@ -86,12 +87,12 @@ def groups_of(estimator: "BaseGP", wanted: Sequence[str]) -> dict[str, Any]:
     return made
 
 
-def _dataset(draws: Array | None = None, **variables: Any) -> Any:
+def _dataset(draws: NDArray[np.intp] | None = None, **variables: Any) -> Any:
     """A data set of xarray; its draws are numbered as given, or from 0."""
     import xarray
 
     made = xarray.Dataset(variables)
-    numbers = {name: np.arange(size) for name, size in made.sizes.items()}
+    numbers: dict[Any, Any] = {name: np.arange(size) for name, size in made.sizes.items()}
     if draws is not None:
         numbers["draw"] = draws
     return made.assign_coords(numbers)

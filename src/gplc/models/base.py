@@ -104,6 +104,9 @@ MODELS: dict[str, type["Model"]] = {}
 # the worst, where the noise is tiny: far below what the data leave open.
 HALF_NODES = 32
 
+# SD of the noise of a row that is to tell nothing, in standard units.
+IGNORED_SD = 1e4
+
 # Of a new y in standard units: less is rounding.
 LEAST_VARIANCE = 1e-24
 
@@ -323,6 +326,20 @@ class Model(ABC):
         other._begin_ledger()
         return other
 
+    def ignoring(self, row: int) -> Self:
+        """The same model, told nothing by one row: its noise is as good as infinite.
+
+        It has the same unknowns, so that chains of this model can go on with it.
+        """
+        other = self.with_data(self.y)
+        known = KnownNoise(np.zeros(self.n)) if self.known_noise is None else self.known_noise
+        sds = known.sds.copy()
+        sds[row] = IGNORED_SD
+        other.known_noise = replace(known, sds=sds)
+        other.processes = other._processes(Layout())
+        other._begin_ledger()
+        return other
+
     def _all_parts(self) -> dict[str, Part]:
         by_name = {name: self._hyperparameter_part(k) for k, name in enumerate(self.names)}
         together = {"hyperparameters": self._theta_part, "all": self._whole_part}
@@ -442,7 +459,7 @@ class Model(ABC):
         >>> from gplc.models import LatentVariance
         >>> model = LatentVariance([[0.0], [1.0], [2.0]], [0.5, -0.5, 0.0])
         >>> model.left_out(model.prior_mean()).log_density(model.y).round(3).tolist()
-        [-1.472, -1.44, -1.279]
+        [-1.544, -1.473, -1.429]
         """
         return self._left_out(self._mended(unknowns))
 
