@@ -3,6 +3,7 @@
 On the scale of the data throughout.
 """
 
+import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -81,7 +82,10 @@ def groups_of(estimator: "BaseGP", wanted: Sequence[str]) -> dict[str, Any]:
         )
     if "prior" in wanted or "prior_predictive" in wanted:
         drawn = from_prior(estimator.model_, PRIOR_DRAWS, spawned(estimator, PRIOR_KEY))
-        made["prior"] = _as_draws(estimator.model_, drawn.unknowns)._own_groups()["posterior"]
+        unknowns = dataclasses.replace(
+            _as_draws(estimator.model_, drawn.unknowns), units=estimator.draws_.units
+        )
+        made["prior"] = unknowns._own_groups()["posterior"]
         y = on_scale_of_data(estimator, drawn.y)[None]
         made["prior_predictive"] = _dataset(y=(("chain", "draw", "case"), y))
     return made
