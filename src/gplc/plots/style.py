@@ -18,6 +18,7 @@ from gplc._fitted import HasData, feature_names, target_name
 from gplc._types import Array
 from gplc.diagnostics import Diagnostics
 from gplc.draws import Draws
+from gplc.loo import LeaveOneOut
 from gplc.predictive import Predictive
 
 # Each picture goes from dark to light in one hue: blue for the response, brown for its spread.
@@ -57,6 +58,9 @@ class Fitted(HasData, Protocol):
 
     def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Any:
         """Posterior of the residual SD."""
+
+    def loo(self, draws: int = ..., refit: int = ...) -> LeaveOneOut:
+        """What it says of each row without that row."""
 
 
 class ShownOnce(Figure):
