@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from gplc import _check
 from gplc._check import interval_probabilities
-from gplc._fitted import Piped, as_fitted, as_table, feature_index, training_data
+from gplc._fitted import Piped, as_fitted, as_table, feature_index, training_data, training_dist
 from gplc._types import Array
 from gplc.metrics import pit as pit_values
 from gplc.plots.style import INK, INNER, LINE, Fitted, axes_or_new, feature_label
+from gplc.predictive import Predictive
 
 
 def pit(
@@ -20,6 +21,7 @@ def pit(
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,
     *,
+    noise_std: ArrayLike | None = None,
     bins: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
@@ -34,6 +36,8 @@ def pit(
     X, y : array-like, optional
         Rows to judge by, best not used in the fit; by default the training rows, which flatter
         a model a little.
+    noise_std : float or array-like, optional
+        Known noise of the rows given.
     bins : int
     ax : Axes, optional
 
@@ -52,8 +56,8 @@ def pit(
     """
     model = as_fitted(model)
     ax = axes_or_new(ax)
-    rows, response, called = rows_to_judge(model, X, y)
-    probabilities = pit_values(model.predict_dist(rows), response)
+    _, response, dist, called = rows_to_judge(model, X, y, noise_std)
+    probabilities = pit_values(dist, response)
     ax.hist(
         probabilities,
         bins=np.linspace(0, 1, bins + 1).tolist(),
@@ -76,6 +80,7 @@ def coverage(
     y: ArrayLike | None = None,
     feature: int | str | None = None,
     *,
+    noise_std: ArrayLike | None = None,
     coverage: float = 0.9,
     bins: int = 8,
     ax: Axes | None = None,
@@ -87,7 +92,7 @@ def coverage(
     Parameters
     ----------
     model : fitted estimator
-    X, y : array-like, optional
+    X, y, noise_std : array-like, optional
         As in `pit`.
     feature : int or str, optional
         Input to look along; needed if there are several.
@@ -113,9 +118,9 @@ def coverage(
     model = as_fitted(model)
     ax = axes_or_new(ax)
     k = feature_index(model, feature)
-    rows, response, called = rows_to_judge(model, X, y)
+    rows, response, dist, called = rows_to_judge(model, X, y, noise_std)
     low, high = interval_probabilities(coverage)
-    probabilities = pit_values(model.predict_dist(rows), response)
+    probabilities = pit_values(dist, response)
     inside = (probabilities >= low) & (probabilities <= high)
     column = np.asarray(rows, dtype=np.float64)[:, k]
     groups = np.array_split(np.argsort(column, kind="stable"), min(bins, response.size))
@@ -142,16 +147,20 @@ def coverage(
 
 
 def rows_to_judge(
-    model: Fitted, X: ArrayLike | None, y: ArrayLike | None
-) -> tuple[Any, Array, str]:
-    """Rows to judge a model on and what to call them: those given, or the training rows."""
+    model: Fitted, X: ArrayLike | None, y: ArrayLike | None, noise_std: ArrayLike | None
+) -> tuple[Any, Array, Predictive, str]:
+    """Rows to judge a model on, what it predicts, and what to call them.
+
+    Those given, or the training rows, with their known noise.
+    """
     if (X is None) != (y is None):
         raise ValueError("X and y must be given both or neither; neither means the training rows")
     if X is None or y is None:
         inputs, response = training_data(model)
-        return as_table(model, inputs), response, "training rows"
+        return as_table(model, inputs), response, training_dist(model), "training rows"
     given = model.rows(X) if isinstance(model, Piped) else X
-    return given, _check.finite_array("y", y, 1), "given rows"
+    dist = model.predict_dist(given, noise_std)
+    return given, _check.finite_array("y", y, 1), dist, "given rows"
 
 
 def _wilson(share: Array, count: Array) -> tuple[Array, Array]:

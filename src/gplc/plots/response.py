@@ -9,7 +9,14 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from gplc._check import interval_probabilities
-from gplc._fitted import as_fitted, feature_index, grid_of, slice_inputs, training_data
+from gplc._fitted import (
+    as_fitted,
+    feature_index,
+    grid_of,
+    known_noise,
+    slice_inputs,
+    training_data,
+)
 from gplc.plots import style
 from gplc.plots.style import Fitted
 
@@ -36,8 +43,9 @@ def fan(
     coverages : sequence of float
         Probabilities of the intervals.
     data : bool
-        Whether to draw the training data: as points if there is one input. With several, points
-        do not lie in the slice, so that only marks on the axis are drawn.
+        Whether to draw the training data: as points if there is one input, with bars of one SD
+        where their noise is known. With several inputs points do not lie in the slice, so that
+        only marks on the axis are drawn.
     points : int
         Points of the grid.
     ax : Axes, optional
@@ -70,6 +78,8 @@ def fan(
     if data:
         X, y = training_data(model)
         if X.shape[1] == 1:
+            if (known := known_noise(model)) is not None:
+                ax.errorbar(X[:, 0], y, known, fmt="none", ecolor=style.GREY, elinewidth=0.7)
             ax.plot(X[:, 0], y, label=f"data ({y.size})", **style.MARKS)
         else:
             style.rug(ax, X[:, k])
