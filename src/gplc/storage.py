@@ -75,7 +75,7 @@ FIT_TEXTS = {
     "settings": {str: object},
     "features": [str],
     "target": (str, None),
-    "data": {str: object},  # what was done to the data; absent in older files
+    "data": {"dropped": int},
     "diagnostics": {
         "rows": {str: [NUMBER]},
         "acceptance": {str: NUMBER},
@@ -89,6 +89,9 @@ FIT_TEXTS = {
     },
 }
 TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
+
+# What was done to the data of a fit, before anything was.
+NOTHING_DONE = {"dropped": 0}
 
 # Quantities that were judged up to format 2, and told nothing.
 NO_LONGER_JUDGED = ("sum w^2", "sum z", "sum z^2")
@@ -119,10 +122,9 @@ class Saved:
             if self.format < 3:  # which kept nothing that is judged
                 none = (*contents.arrays["log_density"].shape, 0, 0)
                 contents.arrays.setdefault("judged", np.empty(none))
+                contents.texts.setdefault("data", json.dumps(NOTHING_DONE))
             _check_arrays(contents.arrays, _with_optional(contents.arrays, kind))
             self.arrays = contents.arrays
-            if kind == FIT:
-                contents.texts.setdefault("data", "{}")
             self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
             _bring_up_to_date(self.records, self.format)
             for name, shape in TEXTS[kind].items():

@@ -44,8 +44,7 @@ def test_three_kinds_of_prediction(estimator):
     np.testing.assert_allclose(noisy.mean(), plain.mean())
     np.testing.assert_allclose(noisy.var() - plain.var(), [1.0, 9.0], rtol=1e-9)
     assert (model.regression_function(new).var() < plain.var()).all()
-    means, sds = noisy.components()
-    assert np.array_equal(means, plain.components()[0])
+    assert np.array_equal(noisy.components()[0], plain.components()[0])
     np.testing.assert_allclose(model.predict(new, True, noise_std=[1.0, 3.0])[1], noisy.std())
     np.testing.assert_allclose(
         model.predict_interval(new, noise_std=[1.0, 3.0]), noisy.interval(0.9)
@@ -103,7 +102,7 @@ def test_routing_through_pipeline_cross_validation_and_grid_search(estimator):
             model,
             {"warmup": [10, 20]},
             cv=2,
-            scoring=nlpd_scorer.set_score_request(noise_std=False),
+            scoring=scorer.set_score_request(noise_std=False),
         ).fit(X, Y, noise_std=SDS)
         np.testing.assert_allclose(_fitted.known_noise(search.best_estimator_), SDS)
 
@@ -121,7 +120,7 @@ def bad(values, **changes):
         (bad(SDS, row3=-0.1), r"noise_std must be above 0, got -0.1 in row 3; give the SD"),
         (
             bad(SDS, row4=0.0, row7=0.0),
-            r"noise_std must be above 0, got 0.0 in row 4 \(and 1 more",
+            r"must be above 0, got 0.0 in row 4 \(and 1 more",
         ),
         (bad(SDS, row5=np.nan), r"got NaN in row 5"),
         (bad(SDS, row5=np.inf), r"got inf in row 5"),
@@ -156,7 +155,7 @@ def test_missing_inputs_are_refused_with_their_rows():
     frame = pd.DataFrame({"a": X[:, 0], "b": np.arange(30.0)})
     frame.loc[[4, 11], "b"] = np.nan
     model = gplc.StandardGP(**FEW)
-    told = r"X has NaN in row 4, column 'b' \(rows 4, 11: 2 in all\); drop such rows, or fill"
+    told = r"X contains NaN in row 4, column 'b' \(rows 4, 11: 2 in all\); drop such rows, or fill"
     with pytest.raises(ValueError, match=told):
         model.fit(frame, Y)
     model.fit(frame.fillna(0.0), Y)

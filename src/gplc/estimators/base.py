@@ -27,7 +27,7 @@ from gplc.chains import Chain, chain_seeds
 from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
-from gplc.estimators.cases import cases_of, new_noise, refuse_missing
+from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
@@ -180,7 +180,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.n_dropped_ = cases.dropped
             self._take(run)
         for note in self.notes_:
-            warnings.warn(note, UserWarning, stacklevel=2)
+            warnings.warn(note, DataWarning, stacklevel=2)
         return self._unless_interrupted()
 
     def extend(self, draws: int) -> Self:
@@ -388,7 +388,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
-        self.n_dropped_ = int(records["data"].get("dropped", 0))
+        self.n_dropped_ = records["data"]["dropped"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
         self.diagnostics_ = Diagnostics.from_record(records["diagnostics"])

@@ -16,6 +16,10 @@ from gplc._types import Array
 LISTED = 5
 
 
+class DataWarning(UserWarning):
+    """What was done to data before a fit, or is odd about them."""
+
+
 class Cases(NamedTuple):
     """What a model is fitted to, as it was given but for the rows that are left out."""
 
@@ -51,11 +55,10 @@ def cases_of(X: Any, y: Any, noise_std: ArrayLike | None) -> Cases:
 
 def _missing_responses(X: Any, y: Any) -> NDArray[np.bool_]:
     """Which rows have no y; none if y is anything but numbers, one for each row of X."""
-    nothing = np.zeros(_rows(y), dtype=bool)
-    if _rows(X) != _rows(y) or np.ndim(y) != 1:
-        return nothing  # which scikit-learn refuses
     values = _floats(y)
-    return nothing if values is None else np.isnan(values)
+    if values is None or values.shape != (_rows(X),):
+        return np.zeros(_rows(y), dtype=bool)  # scikit-learn refuses it
+    return np.isnan(values)
 
 
 def _rows(values: Any) -> int:
@@ -70,7 +73,8 @@ def _floats(values: Any) -> Array | None:
     try:
         if hasattr(values, "to_numpy") and hasattr(values, "isna"):  # pandas and its own NA
             return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
-        return np.asarray(values, dtype=np.float64)
+        array = np.asarray(values)
+        return None if array.dtype.kind == "c" else array.astype(np.float64)
     except (OverflowError, TypeError, ValueError):
         return None
 
@@ -139,17 +143,12 @@ def refuse_missing(X: Any) -> None:
     --------
     >>> refuse_missing([[0.0, 1.0], [2.0, float("nan")]])
     Traceback (most recent call last):
-    ValueError: X has NaN in row 1, column 1 (1 row in all); drop such rows, or fill them in \
+    ValueError: X contains NaN in row 1, column 1 (1 row in all); drop such rows, or fill them in \
 first: make_pipeline(SimpleImputer(), model)
     """
-    if np.ndim(X) != 2:
-        return
     values = _floats(X)
-    if values is None:
-        return
-    missing = np.isnan(values)
-    if missing.any():
-        _refuse(X, missing)
+    if values is not None and values.ndim == 2 and np.isnan(values).any():
+        _refuse(X, np.isnan(values))
 
 
 def _refuse(X: Any, missing: NDArray[np.bool_]) -> NoReturn:
@@ -163,6 +162,6 @@ def _refuse(X: Any, missing: NDArray[np.bool_]) -> NoReturn:
         first = ", ".join(str(row) for row in rows[:LISTED])
         listed = f"rows {first}{', ...' if rows.size > LISTED else ''}: {rows.size} in all"
     raise ValueError(
-        f"X has NaN in row {rows[0]}, column {shown} ({listed}); drop such rows, or fill them in "
+        f"X contains NaN in row {rows[0]}, column {shown} ({listed}); drop such rows, or fill them in "
         "first: make_pipeline(SimpleImputer(), model)"
     )
