@@ -134,7 +134,7 @@ def test_wilson_intervals():
 def test_trace_and_autocorrelation(covariate):
     ax = plots.trace(covariate, "log noise_sd")
     assert len(ax.get_lines()) == 2
-    np.testing.assert_array_equal(
+    np.testing.assert_allclose(
         np.exp(ax.get_lines()[1].get_ydata()), covariate.draws_["noise_sd"][1]
     )
     assert plots.autocorrelation(covariate).patches[0].get_height() == pytest.approx(1.0)
@@ -144,7 +144,8 @@ def test_relevance_in_the_order_of_the_inputs(variance):
     ax = plots.relevance(variance)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["x1", "x2", "x3"]
     first = ax.containers[0].lines[0]
-    middle = np.median(1 / variance.draws_["length_scale_y"].reshape(-1, 3), axis=0)
+    scales = variance.draws_.standardized()["length_scale_y"]
+    middle = np.median(1 / scales.reshape(-1, 3), axis=0)
     np.testing.assert_allclose(first.get_xdata(), middle)
     assert first.get_ydata()[0] > first.get_ydata()[2]  # the first on top
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gplc import _check, _html
+from gplc import _check
 from gplc._check import interval_probabilities
 from gplc._fitted import HasData, with_names
 from gplc._frames import Rows
@@ -31,6 +31,7 @@ from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missi
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
+from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
@@ -342,13 +343,17 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self._take_chains(run.chains)
         told = diagnose(self.draws_, run.chains, run.stopped)
         rows = {with_names(cast(HasData, self), name): row for name, row in told.rows.items()}
-        self.diagnostics_ = dataclasses.replace(told, rows=rows)
+        self.diagnostics_ = self._in_users_units(dataclasses.replace(told, rows=rows))
         if not self.diagnostics_.ok:
             warnings.warn(
                 f"Verdict: {self.diagnostics_.verdict}\nprint(model.diagnostics_) tells more.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _in_users_units(self, told: Diagnostics, *, back: bool = False) -> Diagnostics:
+        rows = rows_in(self.draws_.units or units_of(self), told.rows, back=back)
+        return dataclasses.replace(told, rows=rows)
 
     def _take_chains(self, chains: list[Chain]) -> None:
         self.chains_ = chains
@@ -357,9 +362,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
             np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, NODE_KEY)),
             len(chains),
         )
-        self.draws_ = Draws.from_chains(
-            chains, node_seeds, self.model_, self.nodes, self.node_rule
-        )
+        draws = Draws.from_chains(chains, node_seeds, self.model_, self.nodes, self.node_rule)
+        self.draws_ = dataclasses.replace(draws, units=units_of(self))
         self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -391,7 +395,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self.n_dropped_ = records["data"]["dropped"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
-        self.diagnostics_ = Diagnostics.from_record(records["diagnostics"])
+        told = Diagnostics.from_record(records["diagnostics"])
+        self.diagnostics_ = self._in_users_units(told)
         return self
 
     def _validated(self, *data: Any, **wanted: Any) -> Any:
@@ -611,11 +616,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         told = getattr(self, "diagnostics_", None)
         if told is not None and "text/html" in bundle:
-            head = ["", "mean", "sd", "R-hat"]
-            rows = [[name, row.mean, row.sd, row.rhat] for name, row in told.rows.items()]
-            size = f"{told.n_chains} chains of {told.n_draws} draws."
-            bundle["text/html"] += _html.sentences(f"{size} Verdict: {told.verdict}")
-            bundle["text/html"] += _html.table(head, rows)
+            bundle["text/html"] += told._repr_html_()
         return bundle
 
 

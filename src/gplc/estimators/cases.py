@@ -162,6 +162,6 @@ def _refuse(X: Any, missing: NDArray[np.bool_]) -> NoReturn:
         first = ", ".join(str(row) for row in rows[:LISTED])
         listed = f"rows {first}{', ...' if rows.size > LISTED else ''}: {rows.size} in all"
     raise ValueError(
-        f"X contains NaN in row {rows[0]}, column {shown} ({listed}); drop such rows, or fill them in "
-        "first: make_pipeline(SimpleImputer(), model)"
+        f"X contains NaN in row {rows[0]}, column {shown} ({listed}); drop such rows, or fill "
+        "them in first: make_pipeline(SimpleImputer(), model)"
     )

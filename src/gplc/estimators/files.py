@@ -100,7 +100,9 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
             "data": {"dropped": estimator.n_dropped_},
-            "diagnostics": estimator.diagnostics_.to_record(),
+            "diagnostics": estimator._in_users_units(
+                estimator.diagnostics_, back=True
+            ).to_record(),
         },
     )
 
