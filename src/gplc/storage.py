@@ -76,6 +76,7 @@ FIT_TEXTS = {
     "features": [str],
     "target": (str, None),
     "data": {"dropped": int},
+    "origin": {str: str},
     "diagnostics": {
         "rows": {str: [NUMBER]},
         "acceptance": {str: NUMBER},
@@ -125,6 +126,8 @@ class Saved:
                 contents.texts.setdefault("data", json.dumps(NOTHING_DONE))
             _check_arrays(contents.arrays, _with_optional(contents.arrays, kind))
             self.arrays = contents.arrays
+            if kind == FIT:  # which was not always kept
+                contents.texts.setdefault("origin", "{}")
             self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
             _bring_up_to_date(self.records, self.format)
             for name, shape in TEXTS[kind].items():

@@ -248,13 +248,15 @@ def read_data(
         optional=chosen,
     )
     kept = np.flatnonzero(np.isfinite(inputs).all(axis=1))
-    if len(kept) < len(table):
-        say(f"Left out {len(table) - len(kept)} of {len(table)} rows with missing inputs.")
     usable = int(np.sum(~np.isnan(response[kept])))
     if usable < 2:
         raise ValueError(f"{name_of(data)} has {usable} usable rows; 2 are needed")
     y = pd.Series(response[kept, 0], name=target)
     X = pd.DataFrame(inputs[kept], columns=chosen)
+    if len(kept) < len(table):
+        left_out_rows = f"{len(table) - len(kept)} of {len(table)} rows with missing inputs"
+        say(f"Left out {left_out_rows}.")
+        X.attrs["left_out"] = left_out_rows
     # Rows are counted before some are left out.
     for oddity in [
         *oddities.of_counters(pd.DataFrame(inputs, columns=chosen)),

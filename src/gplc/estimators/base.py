@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, cast
@@ -28,11 +30,14 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
+from gplc.estimators.companions import groups_of
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
+from gplc.estimators.left_out import leave_one_out
 from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
+from gplc.loo import MOST_DRAWS, LeaveOneOut
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
@@ -179,6 +184,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
             self.n_dropped_ = cases.dropped
+            now = datetime.now().astimezone()
+            self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._take(run)
         for note in self.notes_:
             warnings.warn(note, DataWarning, stacklevel=2)
@@ -363,8 +370,11 @@ class BaseGP(RegressorMixin, BaseEstimator):
             len(chains),
         )
         draws = Draws.from_chains(chains, node_seeds, self.model_, self.nodes, self.node_rule)
-        self.draws_ = dataclasses.replace(draws, units=units_of(self))
+        self.draws_ = dataclasses.replace(
+            draws, units=units_of(self), companions=partial(groups_of, self)
+        )
         self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
+        self._left_out_rows: dict[tuple[int, int], LeaveOneOut] = {}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a netCDF file that `gplc.load` reads, in this or another process.
@@ -393,6 +403,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
         self.n_dropped_ = records["data"]["dropped"]
+        self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
         told = Diagnostics.from_record(records["diagnostics"])
@@ -610,6 +621,41 @@ class BaseGP(RegressorMixin, BaseEstimator):
         answer = Band(*(band * float(self.y_scaling_.scale)))
         answer.rows = Rows.of(X)
         return answer
+
+    def loo(self, draws: int = MOST_DRAWS, refit: int = 0) -> LeaveOneOut:
+        """How well each training row is predicted by a posterior that has not seen it.
+
+        log p(y_i | y_-i) by Pareto-smoothed importance sampling. For each draw the density of y_i
+        given the other responses is exact; w_i or z_i, which y_i was fitted with, is summed out.
+
+        Parameters
+        ----------
+        draws : int
+            Posterior draws to take at most.
+        refit : int
+            Fit again without each of the rows whose importance weights cannot be trusted, as
+            many of them as this at most, the worst first.
+
+        Returns
+        -------
+        LeaveOneOut
+            elpd and its standard error, log density, k, PIT and interval of every row.
+
+        Examples
+        --------
+        >>> from gplc import StandardGP
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.2, 2.8]
+        >>> model = StandardGP(chains=2, draws=50, warmup=20, random_state=0).fit(X, y)
+        >>> model.loo().log_density.shape
+        (4,)
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
+        _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        key = draws, refit
+        if key not in self._left_out_rows:
+            self._left_out_rows[key] = leave_one_out(self, draws, refit)
+        return self._left_out_rows[key]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Scikit-learn's picture of the settings, and what came out below it."""
