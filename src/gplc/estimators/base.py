@@ -114,7 +114,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
     predictive_draws: int | None = 400
     n_jobs: int | None = None
     random_state: RandomState = None
-    progress: bool | Literal["auto"] = False
+    progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
     learned_noise: bool = True
 
