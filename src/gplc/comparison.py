@@ -417,6 +417,7 @@ def compare(
     y: ArrayLike,
     models: Mapping[str, Any] | None = None,
     *,
+    noise_std: ArrayLike | None = None,
     folds: Any = None,
     groups: ArrayLike | None = None,
     refit: int = 0,
@@ -434,6 +435,8 @@ def compare(
         Models from the simplest to the most flexible; by default `every_model` with two chains
         of 400 draws. For leave-one-out, estimators of ours or Pipelines that end in one; with
         folds, any estimator with ``predict_dist``.
+    noise_std : (n,) array-like, optional
+        SD of the known noise of each row: models are fitted with it, and rows judged with it.
     folds : int, splitter of scikit-learn, or iterable of (train, test), optional
         Parts of the data, each left out in turn, for which every model is fitted again; a number
         divides the rows at random. By default each row is left out by itself, which takes one fit
@@ -470,7 +473,7 @@ def compare(
     if folds is None:
         if groups is not None:
             raise ValueError("groups must come with folds, such as folds=GroupKFold(5)")
-        return _by_leaving_one_out(X, y, models, refit, n_jobs, watch)
+        return _by_leaving_one_out(X, y, models, noise_std, refit, n_jobs, watch)
     rows = np.shape(y)[0]
     splits = _splits(folds, X, y, groups, random_state)
     tasks = [(name, test, train) for name in models for train, test in splits]
@@ -478,7 +481,8 @@ def compare(
     scores = {name: np.where(times > 0, 0.0, np.nan) for name in models}
     rhat = dict.fromkeys(models, math.nan)
     done = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_left_out)(models[name], X, y, train, test) for name, test, train in tasks
+        delayed(_left_out)(models[name], X, y, noise_std, train, test)
+        for name, test, train in tasks
     )
     for number, ((name, test, _), (lost, largest)) in enumerate(zip(tasks, done, strict=True)):
         scores[name][test] += lost / times[test]
@@ -492,6 +496,7 @@ def _by_leaving_one_out(
     X: Any,
     y: Any,
     models: Mapping[str, Any],
+    noise_std: Any,
     refit: int,
     n_jobs: int | None,
     watch: Callable[[int, int], None] | None,
@@ -506,7 +511,8 @@ def _by_leaving_one_out(
             )
     fitted = {}
     for number, (name, model) in enumerate(models.items()):
-        fitted[name] = _fitted_to(model, X, y, n_jobs)
+        known = _known(noise_std, slice(None), model)
+        fitted[name] = _fitted_to(model, X, y, known, n_jobs)
         if watch is not None:
             watch(number + 1, len(models))
     return comparison_of(fitted, refit)
@@ -551,7 +557,9 @@ def _end(model: Any) -> Any:
     return model[-1] if hasattr(model, "steps") else model
 
 
-def _fitted_to(model: Any, X: Any, y: Any, n_jobs: int | None = None) -> Any:
+def _fitted_to(
+    model: Any, X: Any, y: Any, known: Mapping[str, Any], n_jobs: int | None = None
+) -> Any:
     """A copy of a model, fitted; its chains run at once if nothing else is said."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat tells
@@ -559,7 +567,7 @@ def _fitted_to(model: Any, X: Any, y: Any, n_jobs: int | None = None) -> Any:
         last = _end(copy)
         if n_jobs is not None and getattr(last, "n_jobs", 0) is None:
             last.set_params(n_jobs=n_jobs)
-        return copy.fit(X, y)
+        return copy.fit(X, y, **known)
 
 
 def _largest_rhat(model: Any) -> float:
@@ -591,9 +599,20 @@ def _splits(folds: Any, X: Any, y: Any, groups: Any, random_state: int) -> list[
     ]
 
 
-def _left_out(model: Any, X: Any, y: Any, train: Any, test: Any) -> tuple[Array, float]:
+def _left_out(
+    model: Any, X: Any, y: Any, noise_std: Any, train: Any, test: Any
+) -> tuple[Array, float]:
     """Scores of the rows left out, and the largest R-hat of the fit."""
-    fitted = _fitted_to(model, _safe_indexing(X, train), _safe_indexing(y, train))
+    known = _known(noise_std, train, model)
+    fitted = _fitted_to(model, _safe_indexing(X, train), _safe_indexing(y, train), known)
     last, rows = last_step(fitted, _safe_indexing(X, test))
-    dist = last.predict_dist(rows)
+    dist = last.predict_dist(rows, **_known(noise_std, test))
     return -dist.logpdf(_safe_indexing(np.asarray(y), test)), _largest_rhat(last)
+
+
+def _known(noise_std: Any, rows: Any, model: Any = None) -> dict[str, Any]:
+    """The known noise of some rows as an argument; for the last step, if it is a pipeline's."""
+    if noise_std is None:
+        return {}
+    step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+    return {f"{step}noise_std": _safe_indexing(np.asarray(noise_std), rows)}

@@ -24,6 +24,7 @@ def compare(
     target: options.Target,
     features: options.Features = None,
     exclude: options.Exclude = None,
+    noise_column: options.NoiseColumn = None,
     folds: Annotated[
         int | None,
         typer.Option(
@@ -51,13 +52,15 @@ def compare(
     from gplc.comparison import compare, every_model
 
     how = options.reading(delimiter, decimal, encoding, sheet)
-    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
+    columns = options.Columns(target, features, exclude, noise_column)
+    table = options.read_data(data, columns, how, max_rows, drop_missing).with_response()
     models = every_model(chains=chains, draws=draws, warmup=warmup, random_state=seed)
     with counting("fits") as watch:
         result = compare(
-            X,
-            y,
+            table.X,
+            table.y,
             models,
+            **table.known(),
             folds=folds,
             refit=refit,
             n_jobs=jobs,

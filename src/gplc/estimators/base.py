@@ -30,6 +30,7 @@ from gplc.chains import Chain, chain_seeds
 from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
+from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
 from gplc.estimators.companions import groups_of
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
@@ -115,8 +116,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     predictive_draws: int | None = 400
     n_jobs: int | None = None
     random_state: RandomState = None
-    progress: bool | Literal["auto"] = False
+    progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
+    learned_noise: bool = True
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -145,15 +147,19 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                     stacklevel=3,
                 )
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, noise_std: ArrayLike | None = None) -> Self:
         """Sample the posterior given data.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
-            Inputs, n at least 2.
+            Inputs, n at least 2, none missing.
         y : (n,) array-like
-            Responses.
+            Responses. Rows without one (NaN) are left out, with a warning that counts them.
+        noise_std : float or (n,) array-like, optional
+            SD of the noise that is known for each row, in units of y: that of an instrument. It
+            is added to the noise that the model learns, or is all there is with
+            ``learned_noise=False``.
 
         Returns
         -------
@@ -164,20 +170,27 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            inputs, response = self._validated(X, y, y_numeric=True, ensure_min_samples=2)
+            cases = cases_of(X, y, noise_std)
+            inputs, response = self._validated(
+                cases.X, cases.y, y_numeric=True, ensure_min_samples=2
+            )
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response))
+            noise = None if cases.noise_std is None else cases.noise_std / y_scaling.scale
+            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response), noise)
             plan = self._plan(model)
             run = sample(model, plan, _seed(self.random_state), self._marks(model))
             self.model_ = model
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+            self.n_dropped_ = cases.dropped
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._take(run)
+        for note in self.notes_:
+            warnings.warn(note, DataWarning, stacklevel=2)
         return self._unless_interrupted()
 
     def extend(self, draws: int) -> Self:
@@ -203,6 +216,16 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             marks = self._marks(self.model_)
             self._take(sample(self.model_, plan, self.seed_, marks, self.chains_))
         return self._unless_interrupted()
+
+    @property
+    def notes_(self) -> list[str]:
+        """What was done to the data before the fit, in sentences."""
+        check_is_fitted(self, "posterior_")
+        notes = []
+        if self.n_dropped_:
+            total = self.n_dropped_ + self.model_.n
+            notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+        return notes
 
     def _unless_interrupted(self) -> Self:
         if self.diagnostics_.stopped.startswith("Interrupted"):
@@ -237,10 +260,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 f"sampler must be the name of a scheme or a list of Update, got "
                 f"{_check.shown(self.sampler)}; choose from {list(self.model_class.schemes)}"
             )
-        if not isinstance(self.standardize, bool | np.bool_):
-            raise ValueError(
-                f"standardize must be True or False, got {_check.shown(self.standardize)}"
-            )
+        for name in ("standardize", "learned_noise"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {_check.shown(value)}")
         _check.integer(
             "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
         )
@@ -253,14 +276,21 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 advice="400 is a good number; None means all",
             )
 
-    def _model(self, inputs: Array, response: Array) -> Model:
+    def _model(self, inputs: Array, response: Array, noise: Array | None) -> Model:
+        """The model of data in standard units, with the SDs that are known of their noise."""
+        settings = self._model_settings()
+        # A model of the user's need not know of known noise if there is none.
+        if noise is not None:
+            settings["known_sd"] = noise
+        if not self.learned_noise:
+            settings["learned_noise"] = False
         return self.model_class(
             inputs,
             response,
             kernel=self.kernel,
             priors=self.priors,
             mean=None if callable(self.mean) else self.mean,
-            **self._model_settings(),
+            **settings,
         )
 
     def _known_mean(self, inputs: Array) -> Array | float:
@@ -311,6 +341,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             warmup=self.warmup,
             random_state=type(self.random_state).__name__ if generator else self.random_state,
             **self._model_settings(),
+            # Named only if there is any: so older checkpoints go on.
+            **({} if model.known_noise is None else {"noise_std": model.known_noise.sds}),
+            **({} if self.learned_noise else {"learned_noise": False}),
         )
 
     def _take(self, run: Run) -> None:
@@ -371,11 +404,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
-        self.model_ = self._model(arrays["X"], arrays["y"])
+        self.model_ = self._model(arrays["X"], arrays["y"], arrays.get("known_sd"))
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
+        self.n_dropped_ = records["data"]["dropped"]
         self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
@@ -385,6 +419,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
 
     def _validated(self, *data: Any, **wanted: Any) -> Any:
         """Data that scikit-learn finds in order, as float64."""
+        refuse_missing(data[0])
         try:
             # In C order the same table gives the same draws, whatever holds it.
             return validate_data(self, *data, dtype=np.float64, order="C", **wanted)
@@ -400,23 +435,31 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         return self.x_scaling_.apply(inputs), self._known_mean(inputs)
 
     def _on_scale_of_y(
-        self, source: ComponentSource, known: Array | float, X: ArrayLike
+        self,
+        source: ComponentSource,
+        known: Array | float,
+        X: ArrayLike,
+        noise: Array | None = None,
     ) -> Predictive:
-        if isinstance(known, np.ndarray):
-            source = ShiftedComponents(source, known / float(self.y_scaling_.scale))
+        scale = float(self.y_scaling_.scale)
+        if isinstance(known, np.ndarray) or noise is not None:
+            offsets = np.broadcast_to(known, source.n_rows) / scale
+            noise_sds = None if noise is None else noise / scale
+            source = ShiftedComponents(source, offsets, noise_sds)
         return Predictive(
-            source,
-            location=float(self.y_scaling_.location),
-            scale=float(self.y_scaling_.scale),
-            rows=Rows.of(X),
+            source, location=float(self.y_scaling_.location), scale=scale, rows=Rows.of(X)
         )
 
-    def predict_dist(self, X: ArrayLike) -> Predictive:
+    def predict_dist(self, X: ArrayLike, noise_std: ArrayLike | None = None) -> Predictive:
         """Predictive distribution of y at each row of X.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
+        noise_std : float or (n,) array-like, optional
+            SD of the known noise of each new measurement, in units of y. By default there is
+            none: y has the noise that the model has learned and no error of an instrument.
+            (`regression_function` has neither: it is about the quantity itself.)
 
         Returns
         -------
@@ -425,10 +468,16 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             new case. It is lazy: nothing is computed before something is asked of it.
         """
         inputs, known = self._new_inputs(X)
-        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X)
+        noise = new_noise(noise_std, inputs.shape[0])
+        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X, noise)
 
     def sample_y(
-        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = None
+        self,
+        X: ArrayLike,
+        n_samples: int = 1,
+        random_state: RandomState = None,
+        *,
+        noise_std: ArrayLike | None = None,
     ) -> Array:
         """Draws from the predictive distribution, independent between rows.
 
@@ -439,6 +488,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         random_state : int, Generator, RandomState or None
             By default the estimator's own if that is an int, so that every call gives the same
             draws; else fresh ones.
+        noise_std
+            As in `predict_dist`.
 
         Returns
         -------
@@ -447,7 +498,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if random_state is None and isinstance(self.random_state, Integral):
             random_state = np.random.SeedSequence(int(self.random_state), spawn_key=(SAMPLE_KEY,))
         rng = np.random.default_rng(_seed(random_state))
-        return self.predict_dist(X).sample(n_samples, rng)
+        return self.predict_dist(X, noise_std).sample(n_samples, rng)
 
     def regression_function(self, X: ArrayLike) -> Predictive:
         """Posterior of the regression function f(x) = E(y | x): what is not known of the mean.

@@ -16,29 +16,40 @@ class PredictsRows(ABC):
     """Predictions as arrays and tables, from `predict_dist`."""
 
     @abstractmethod
-    def predict_dist(self, X: ArrayLike) -> Predictive:
+    def predict_dist(self, X: ArrayLike, noise_std: ArrayLike | None = None) -> Predictive:
         """Predictive distribution of y at each row of X."""
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, noise_std: ArrayLike | None = None
+    ) -> Array | tuple[Array, Array]:
         """Predictive mean, and SD if asked for.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
         return_std : bool
+        noise_std
+            As in `predict_dist`.
 
         Returns
         -------
         mean : (n,) array
         std : (n,) array, only if `return_std`
         """
-        dist = self.predict_dist(X)
+        dist = self.predict_dist(X, noise_std)
         if not return_std:
             return dist.mean()
         moments = dist.moments()
         return moments.mean, moments.std
 
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike, *, as_frame: bool = False) -> Any:
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        q: ArrayLike,
+        *,
+        noise_std: ArrayLike | None = None,
+        as_frame: bool = False,
+    ) -> Any:
         """Quantiles of the predictive distribution.
 
         Parameters
@@ -46,6 +57,8 @@ class PredictsRows(ABC):
         X : (n, p) array-like or data frame
         q : float or (k,) array-like
             Probabilities.
+        noise_std
+            As in `predict_dist`.
         as_frame : bool
             Whether to return a data frame, of the kind that X is.
 
@@ -53,7 +66,7 @@ class PredictsRows(ABC):
         -------
         (n,) or (n, k) array, or a data frame with columns q0.05, ...
         """
-        found = self.predict_dist(X).quantile(q)
+        found = self.predict_dist(X, noise_std).quantile(q)
         if not as_frame:
             return found
         columns = zip(np.atleast_1d(q), found.reshape(len(found), -1).T, strict=True)
@@ -64,6 +77,7 @@ class PredictsRows(ABC):
         X: ArrayLike,
         coverage: float | Sequence[float] = 0.9,
         *,
+        noise_std: ArrayLike | None = None,
         as_frame: bool = False,
     ) -> Any:
         """Equal-tailed predictive intervals.
@@ -73,6 +87,8 @@ class PredictsRows(ABC):
         X : (n, p) array-like or data frame
         coverage : float or sequence of k floats
             Probability inside, between 0 and 1.
+        noise_std
+            As in `predict_dist`.
         as_frame : bool
             Whether to return a data frame, of the kind that X is.
 
@@ -81,7 +97,7 @@ class PredictsRows(ABC):
         (n, 2) array of lower and upper ends, (n, k, 2) for several coverages
             Or a data frame with columns lower and upper, or lower_0.5, upper_0.5, ...
         """
-        found = self.predict_dist(X).interval(coverage)
+        found = self.predict_dist(X, noise_std).interval(coverage)
         if not as_frame:
             return found
         several = np.ndim(coverage) > 0

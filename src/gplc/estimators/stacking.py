@@ -63,18 +63,20 @@ class Stack(PredictsRows):
             [dists(self.models_[name]) for name in used], [self.weights_[name] for name in used]
         )
 
-    def predict_dist(self, X: ArrayLike) -> Predictive:
+    def predict_dist(self, X: ArrayLike, noise_std: ArrayLike | None = None) -> Predictive:
         """Predictive distribution of y at each row of X: the mixture of those of the models.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
+        noise_std
+            As the models take it: the SD of known noise of new measurements.
 
         Returns
         -------
         Predictive
         """
-        return self._mixture(lambda model: model.predict_dist(X))
+        return self._mixture(lambda model: model.predict_dist(X, noise_std))
 
     def regression_function(self, X: ArrayLike) -> Predictive:
         """Posterior of f(x) = E(y | x) under each model, mixed.
