@@ -4,8 +4,8 @@
     python docs/outputs.py docs/gallery.md    # one page
 
 A block of text right after one of Python or shell is replaced by what that prints. A picture
-``![...](images/NAME.png)`` after a block of Python, with no other block between, is replaced by the
-figure that is open then. Shell blocks run in a folder with the data of ``gplc demo``.
+``![...](images/NAME.png)`` after a block of Python, with no other block between, is replaced by
+the figure that is open then. Shell blocks run in a folder with the data of ``gplc demo``.
 """
 
 import contextlib
