@@ -46,23 +46,26 @@ def filled(page: str, folder: Path, commands: Path) -> str:
         Where shell commands run.
     """
     namespace: dict[str, Any] = {"__name__": "documentation"}
-    pieces, end, printed, drawn = [], 0, None, False
+    pieces, end, printed = [], 0, None
+    drawn: int | None = None  # where the block of Python ends whose pictures are due
     for block in BLOCK.finditer(page):
         between = page[end : block.start()]
-        if drawn:
-            _save_pictures(between, folder)
         language, body = block.groups()
+        if drawn is not None and language != "text":
+            _save_pictures(page[drawn : block.start()], folder)
+            drawn = None
         if language == "text" and printed is not None and not between.strip():
             body = printed
         pieces += [between, f"```{language}\n{body}```"]
         end = block.end()
-        printed, drawn = None, language == "python"
+        printed = None
         if language == "python":
+            drawn = end
             printed = _wrapped(run_python(body, namespace))
         elif language == "sh":
             printed = _wrapped(run_shell(body, commands))
-    if drawn:
-        _save_pictures(page[end:], folder)
+    if drawn is not None:
+        _save_pictures(page[drawn:], folder)
     return "".join(pieces) + page[end:]
 
 
