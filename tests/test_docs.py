@@ -67,11 +67,11 @@ def short_fits(monkeypatch):
 
 
 def few_rows(read):
-    """A reader of tables that gives every k-th row, at most some 60: enough for a page to run."""
+    """A reader of tables that gives every k-th row, 150 or so: enough for a page."""
 
     def reader(path):
         table = read(path)
-        return table.iloc[:: max(1, len(table) // 60)]
+        return table.iloc[:: max(1, len(table) // 150)]
 
     return reader
 

@@ -38,7 +38,7 @@ from gplc.estimators.predicting import PredictsRows
 from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.units import rows_in, units_of
-from gplc.kernels import Constant, Kernel
+from gplc.kernels import Constant, Kernel, SquaredExponential
 from gplc.loo import MOST_DRAWS, LeaveOneOut
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
@@ -131,6 +131,19 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 "make a subclass of that"
             )
         ESTIMATORS[key] = cls
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, those of a kernel too: ``kernel__ard=False``.
+
+        So that searches can go over them. A kernel is replaced by another one, not changed.
+        """
+        for name in KERNEL_SETTINGS:
+            keys = [key for key in params if key.startswith(f"{name}__")]
+            changes = {key.removeprefix(f"{name}__"): params.pop(key) for key in keys}
+            if changes:
+                kernel = params.get(name, getattr(self, name, None)) or SquaredExponential()
+                params[name] = _changed(kernel, name, changes)
+        return cast(Self, super().set_params(**params))
 
     def _model_settings(self) -> dict[str, Any]:
         """What the model is told besides what every model is: the subclass's own settings."""
@@ -626,6 +639,17 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if told is not None and "text/html" in bundle:
             bundle["text/html"] += told._repr_html_()
         return bundle
+
+
+def _changed(kernel: Kernel, name: str, changes: Mapping[str, Any]) -> Kernel:
+    """A kernel with other settings."""
+    known = [field.name for field in dataclasses.fields(cast(Any, kernel))]
+    for setting in changes:
+        if setting not in known:
+            raise ValueError(
+                f"{name}__{setting} is no setting of {kernel!r}; it has {', '.join(known)}"
+            )
+    return cast(Kernel, dataclasses.replace(cast(Any, kernel), **changes))
 
 
 def _seed(random_state: RandomState) -> np.random.SeedSequence:
