@@ -1,14 +1,14 @@
 """Posterior draws, by name."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from gplc import _html
+from gplc import _check, _html
 from gplc._frames import Rows
 from gplc._types import Array
 from gplc._units import Units
@@ -16,6 +16,16 @@ from gplc.chains import Chain
 from gplc.models.base import Model, Unknowns
 
 NODE_RULES = ("stratified", "random")
+
+# Groups for ArviZ: those that the draws alone make, and those that take the model and its data.
+OWN_GROUPS = ("posterior", "sample_stats")
+MORE_GROUPS = (
+    "log_likelihood",
+    "posterior_predictive",
+    "observed_data",
+    "prior",
+    "prior_predictive",
+)
 
 
 def latent_nodes(
@@ -83,6 +93,8 @@ class Draws(Mapping[str, Array]):
     units : Units, optional
         Makes hyperparameters be in the units of the user's columns; standard ones without it.
         `theta`, `latent`, `log_density` and `judged` are in standard units always.
+    companions : callable, optional
+        Gives more groups for ArviZ by name, of those asked for: what a fit knows besides.
     """
 
     names: tuple[str, ...]
@@ -95,6 +107,9 @@ class Draws(Mapping[str, Array]):
     latent_columns: int = 1
     landmarks: tuple[int, ...] = ()
     units: Units | None = None
+    companions: Callable[[Sequence[str]], Mapping[str, Any]] | None = field(
+        default=None, repr=False, compare=False
+    )
 
     @property
     def _units(self) -> Units:
@@ -169,14 +184,24 @@ class Draws(Mapping[str, Array]):
         chains, draws = self.log_density.shape
         return f"Draws({chains} chains of {draws}: {', '.join(self)})"
 
-    def to_arviz(self) -> Any:
-        """The draws as ArviZ takes them.
+    def to_arviz(self, groups: Sequence[str] | None = None) -> Any:
+        """The draws, and what the fit says besides, as ArviZ takes them.
+
+        Parameters
+        ----------
+        groups : sequence of str, optional
+            Which of these; all by default. ``posterior`` and ``sample_stats`` are the draws.
+            ``log_likelihood`` has log p(y_i | y_-i, draw), as in `loo`, of at most 1000 draws,
+            and ``posterior_predictive`` new responses at the same inputs for the same draws, both
+            on the scale of y; ``observed_data`` the responses; ``prior`` and
+            ``prior_predictive`` 500 draws made before seeing them. Those after the second need
+            the draws of a fitted estimator, and take a moment.
 
         Returns
         -------
         xarray.DataTree or arviz.InferenceData
-            With groups ``posterior`` and ``sample_stats``: a DataTree, which ArviZ takes from
-            version 1 on, or InferenceData where an older ArviZ is installed.
+            A DataTree, which ArviZ takes from version 1 on, or InferenceData where an older ArviZ
+            is installed.
 
         Examples
         --------
@@ -187,6 +212,24 @@ class Draws(Mapping[str, Array]):
         >>> draws.to_arviz()["posterior"]["noise_sd"].shape
         (2, 5)
         """
+        known = OWN_GROUPS if self.companions is None else OWN_GROUPS + MORE_GROUPS
+        wanted = known if groups is None else tuple(groups)
+        for each in wanted:
+            _check.one_of("groups", each, known)
+        made = self._own_groups()
+        if self.companions is not None:
+            made |= self.companions(wanted)
+        made = {name: made[name] for name in wanted}
+        try:
+            from arviz import InferenceData
+        except ImportError:
+            import xarray
+
+            return xarray.DataTree.from_dict(made)
+        return InferenceData(**made)
+
+    def _own_groups(self) -> dict[str, Any]:
+        """The draws and their densities, as data sets of xarray."""
         import xarray
 
         labels: dict[str, Any] = {
@@ -207,11 +250,7 @@ class Draws(Mapping[str, Array]):
         )
         several = {name: labels[name] for name in ("chain", "draw")}
         stats = xarray.Dataset({"lp": (("chain", "draw"), self.log_density)}, coords=several)
-        try:
-            from arviz import InferenceData
-        except ImportError:
-            return xarray.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})
-        return InferenceData(posterior=posterior, sample_stats=stats)
+        return {"posterior": posterior, "sample_stats": stats}
 
     def to_frame(self) -> Any:
         """The hyperparameters as a pandas data frame: a row for each draw, a column for each.

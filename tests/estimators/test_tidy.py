@@ -209,7 +209,9 @@ def test_notebooks_show_fits_distributions_and_comparisons(model):
 def test_a_notebook_shows_a_figure_once(model, draw, monkeypatch):
     """As the value of a cell not while it is open, for then the notebook shows it anyway."""
     shown = []
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    # Matplotlib asks whether it runs inside IPython when the first figure is made.
+    outside = SimpleNamespace(get_ipython=lambda: None, version_info=(9, 0))
+    monkeypatch.setitem(sys.modules, "IPython", outside)
     display = SimpleNamespace(display_png=lambda data, raw: shown.append(data))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     with mpl.rc_context({"backend": "Agg"}):

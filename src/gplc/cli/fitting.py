@@ -2,6 +2,8 @@
 
 import math
 import re
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -50,6 +52,7 @@ def _known_model(key: str) -> str:
     "gplc fit motorcycle.csv --target accel --out motorcycle.fit.nc",
     "gplc fit data.parquet -y price -x area,age --model gplv --max-seconds 600",
     "gplc fit data.csv -y y --exclude id,date --decimal , --drop-missing",
+    "gplc fit stars.csv -y flux --noise-column flux_error",
     "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
     kind=NamingModels,
 )
@@ -58,6 +61,7 @@ def fit(
     target: options.Target,
     features: options.Features = None,
     exclude: options.Exclude = None,
+    noise_column: options.NoiseColumn = None,
     model: Annotated[
         str,
         typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
@@ -97,7 +101,8 @@ def fit(
     goes_on = checkpoint is not None and Path(checkpoint).exists()
     options.check_out(name, replace=force or goes_on)
     how = options.reading(delimiter, decimal, encoding, sheet)
-    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
+    columns = options.Columns(target, features, exclude, noise_column)
+    table = options.read_data(data, columns, how, max_rows, drop_missing)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
@@ -115,13 +120,24 @@ def fit(
     )
     estimator = models[model]
     with options.keeping_draws():
-        estimator.fit(X, y)
+        estimator.fit(table.X, table.y, **table.known())
+    estimator.origin_ |= _origin(data, name, table.X)
     done = estimator.diagnostics_
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
         with options.keeping_draws():
             estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
     _finish(estimator, name, as_json, strict)
+
+
+def _origin(data: str, out: str, X: Any) -> dict[str, str]:
+    """Where a fit comes from, for its report."""
+    told = {"file": data, "fit": out}
+    if Path(sys.argv[0]).stem in ("gplc", "__main__"):
+        told["command"] = shlex.join(["gplc", *sys.argv[1:]])
+    if "left_out" in X.attrs:
+        told["left out"] = X.attrs["left_out"]
+    return told
 
 
 def _fit_name(data: str, target: str, model: str) -> str:
@@ -201,6 +217,7 @@ def _fit_record(model: Any, out: str) -> dict[str, Any]:
         "rows": len(y),
         "target": _fitted.target_name(model),
         "features": _fitted.feature_names(model),
+        "notes": model.notes_,
         "chains": told.n_chains,
         "draws": told.n_draws,
         "stopped": told.stopped,

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, cast
@@ -27,11 +29,15 @@ from gplc.chains import Chain, chain_seeds
 from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
+from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
+from gplc.estimators.companions import groups_of
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
+from gplc.estimators.left_out import leave_one_out
 from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
+from gplc.loo import MOST_DRAWS, LeaveOneOut
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
@@ -108,8 +114,9 @@ class BaseGP(RegressorMixin, BaseEstimator):
     predictive_draws: int | None = 400
     n_jobs: int | None = None
     random_state: RandomState = None
-    progress: bool | Literal["auto"] = False
+    progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
+    learned_noise: bool = True
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -138,15 +145,19 @@ class BaseGP(RegressorMixin, BaseEstimator):
                     stacklevel=3,
                 )
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, noise_std: ArrayLike | None = None) -> Self:
         """Sample the posterior given data.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
-            Inputs, n at least 2.
+            Inputs, n at least 2, none missing.
         y : (n,) array-like
-            Responses.
+            Responses. Rows without one (NaN) are left out, with a warning that counts them.
+        noise_std : float or (n,) array-like, optional
+            SD of the noise that is known for each row, in units of y: that of an instrument. It
+            is added to the noise that the model learns, or is all there is with
+            ``learned_noise=False``.
 
         Returns
         -------
@@ -157,18 +168,27 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            inputs, response = self._validated(X, y, y_numeric=True, ensure_min_samples=2)
+            cases = cases_of(X, y, noise_std)
+            inputs, response = self._validated(
+                cases.X, cases.y, y_numeric=True, ensure_min_samples=2
+            )
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response))
+            noise = None if cases.noise_std is None else cases.noise_std / y_scaling.scale
+            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response), noise)
             plan = self._plan(model)
             run = sample(model, plan, _seed(self.random_state), self._marks(model))
             self.model_ = model
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+            self.n_dropped_ = cases.dropped
+            now = datetime.now().astimezone()
+            self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._take(run)
+        for note in self.notes_:
+            warnings.warn(note, DataWarning, stacklevel=2)
         return self._unless_interrupted()
 
     def extend(self, draws: int) -> Self:
@@ -194,6 +214,16 @@ class BaseGP(RegressorMixin, BaseEstimator):
             marks = self._marks(self.model_)
             self._take(sample(self.model_, plan, self.seed_, marks, self.chains_))
         return self._unless_interrupted()
+
+    @property
+    def notes_(self) -> list[str]:
+        """What was done to the data before the fit, in sentences."""
+        check_is_fitted(self, "posterior_")
+        notes = []
+        if self.n_dropped_:
+            total = self.n_dropped_ + self.model_.n
+            notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+        return notes
 
     def _unless_interrupted(self) -> Self:
         if self.diagnostics_.stopped.startswith("Interrupted"):
@@ -228,10 +258,10 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 f"sampler must be the name of a scheme or a list of Update, got "
                 f"{_check.shown(self.sampler)}; choose from {list(self.model_class.schemes)}"
             )
-        if not isinstance(self.standardize, bool | np.bool_):
-            raise ValueError(
-                f"standardize must be True or False, got {_check.shown(self.standardize)}"
-            )
+        for name in ("standardize", "learned_noise"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {_check.shown(value)}")
         _check.integer(
             "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
         )
@@ -244,14 +274,21 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 advice="400 is a good number; None means all",
             )
 
-    def _model(self, inputs: Array, response: Array) -> Model:
+    def _model(self, inputs: Array, response: Array, noise: Array | None) -> Model:
+        """The model of data in standard units, with the SDs that are known of their noise."""
+        settings = self._model_settings()
+        # A model of the user's need not know of known noise if there is none.
+        if noise is not None:
+            settings["known_sd"] = noise
+        if not self.learned_noise:
+            settings["learned_noise"] = False
         return self.model_class(
             inputs,
             response,
             kernel=self.kernel,
             priors=self.priors,
             mean=None if callable(self.mean) else self.mean,
-            **self._model_settings(),
+            **settings,
         )
 
     def _known_mean(self, inputs: Array) -> Array | float:
@@ -302,6 +339,9 @@ class BaseGP(RegressorMixin, BaseEstimator):
             warmup=self.warmup,
             random_state=type(self.random_state).__name__ if generator else self.random_state,
             **self._model_settings(),
+            # Named only if there is any: so older checkpoints go on.
+            **({} if model.known_noise is None else {"noise_std": model.known_noise.sds}),
+            **({} if self.learned_noise else {"learned_noise": False}),
         )
 
     def _take(self, run: Run) -> None:
@@ -330,8 +370,11 @@ class BaseGP(RegressorMixin, BaseEstimator):
             len(chains),
         )
         draws = Draws.from_chains(chains, node_seeds, self.model_, self.nodes, self.node_rule)
-        self.draws_ = dataclasses.replace(draws, units=units_of(self))
+        self.draws_ = dataclasses.replace(
+            draws, units=units_of(self), companions=partial(groups_of, self)
+        )
         self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
+        self._left_out_rows: dict[tuple[int, int], LeaveOneOut] = {}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a netCDF file that `gplc.load` reads, in this or another process.
@@ -354,11 +397,13 @@ class BaseGP(RegressorMixin, BaseEstimator):
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
-        self.model_ = self._model(arrays["X"], arrays["y"])
+        self.model_ = self._model(arrays["X"], arrays["y"], arrays.get("known_sd"))
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
+        self.n_dropped_ = records["data"]["dropped"]
+        self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
         told = Diagnostics.from_record(records["diagnostics"])
@@ -367,6 +412,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
 
     def _validated(self, *data: Any, **wanted: Any) -> Any:
         """Data that scikit-learn finds in order, as float64."""
+        refuse_missing(data[0])
         try:
             # In C order the same table gives the same draws, whatever holds it.
             return validate_data(self, *data, dtype=np.float64, order="C", **wanted)
@@ -382,23 +428,31 @@ class BaseGP(RegressorMixin, BaseEstimator):
         return self.x_scaling_.apply(inputs), self._known_mean(inputs)
 
     def _on_scale_of_y(
-        self, source: ComponentSource, known: Array | float, X: ArrayLike
+        self,
+        source: ComponentSource,
+        known: Array | float,
+        X: ArrayLike,
+        noise: Array | None = None,
     ) -> Predictive:
-        if isinstance(known, np.ndarray):
-            source = ShiftedComponents(source, known / float(self.y_scaling_.scale))
+        scale = float(self.y_scaling_.scale)
+        if isinstance(known, np.ndarray) or noise is not None:
+            offsets = np.broadcast_to(known, source.n_rows) / scale
+            noise_sds = None if noise is None else noise / scale
+            source = ShiftedComponents(source, offsets, noise_sds)
         return Predictive(
-            source,
-            location=float(self.y_scaling_.location),
-            scale=float(self.y_scaling_.scale),
-            rows=Rows.of(X),
+            source, location=float(self.y_scaling_.location), scale=scale, rows=Rows.of(X)
         )
 
-    def predict_dist(self, X: ArrayLike) -> Predictive:
+    def predict_dist(self, X: ArrayLike, noise_std: ArrayLike | None = None) -> Predictive:
         """Predictive distribution of y at each row of X.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
+        noise_std : float or (n,) array-like, optional
+            SD of the known noise of each new measurement, in units of y. By default there is
+            none: y has the noise that the model has learned and no error of an instrument.
+            (`regression_function` has neither: it is about the quantity itself.)
 
         Returns
         -------
@@ -407,28 +461,40 @@ class BaseGP(RegressorMixin, BaseEstimator):
             new case. It is lazy: nothing is computed before something is asked of it.
         """
         inputs, known = self._new_inputs(X)
-        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X)
+        noise = new_noise(noise_std, inputs.shape[0])
+        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X, noise)
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, noise_std: ArrayLike | None = None
+    ) -> Array | tuple[Array, Array]:
         """Predictive mean, and SD if asked for.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
         return_std : bool
+        noise_std
+            As in `predict_dist`.
 
         Returns
         -------
         mean : (n,) array
         std : (n,) array, only if `return_std`
         """
-        dist = self.predict_dist(X)
+        dist = self.predict_dist(X, noise_std)
         if not return_std:
             return dist.mean()
         moments = dist.moments()
         return moments.mean, moments.std
 
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike, *, as_frame: bool = False) -> Any:
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        q: ArrayLike,
+        *,
+        noise_std: ArrayLike | None = None,
+        as_frame: bool = False,
+    ) -> Any:
         """Quantiles of the predictive distribution.
 
         Parameters
@@ -436,6 +502,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X : (n, p) array-like or data frame
         q : float or (k,) array-like
             Probabilities.
+        noise_std
+            As in `predict_dist`.
         as_frame : bool
             Whether to return a data frame, of the kind that X is.
 
@@ -443,7 +511,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         -------
         (n,) or (n, k) array, or a data frame with columns q0.05, ...
         """
-        found = self.predict_dist(X).quantile(q)
+        found = self.predict_dist(X, noise_std).quantile(q)
         if not as_frame:
             return found
         columns = zip(np.atleast_1d(q), found.reshape(len(found), -1).T, strict=True)
@@ -454,6 +522,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X: ArrayLike,
         coverage: float | Sequence[float] = 0.9,
         *,
+        noise_std: ArrayLike | None = None,
         as_frame: bool = False,
     ) -> Any:
         """Equal-tailed predictive intervals.
@@ -463,6 +532,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X : (n, p) array-like or data frame
         coverage : float or sequence of k floats
             Probability inside, between 0 and 1.
+        noise_std
+            As in `predict_dist`.
         as_frame : bool
             Whether to return a data frame, of the kind that X is.
 
@@ -471,7 +542,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         (n, 2) array of lower and upper ends, (n, k, 2) for several coverages
             Or a data frame with columns lower and upper, or lower_0.5, upper_0.5, ...
         """
-        found = self.predict_dist(X).interval(coverage)
+        found = self.predict_dist(X, noise_std).interval(coverage)
         if not as_frame:
             return found
         several = np.ndim(coverage) > 0
@@ -481,7 +552,12 @@ class BaseGP(RegressorMixin, BaseEstimator):
         return Rows.of(X).frame(dict(zip(names, ends, strict=True)))
 
     def sample_y(
-        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = None
+        self,
+        X: ArrayLike,
+        n_samples: int = 1,
+        random_state: RandomState = None,
+        *,
+        noise_std: ArrayLike | None = None,
     ) -> Array:
         """Draws from the predictive distribution, independent between rows.
 
@@ -492,6 +568,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
         random_state : int, Generator, RandomState or None
             By default the estimator's own if that is an int, so that every call gives the same
             draws; else fresh ones.
+        noise_std
+            As in `predict_dist`.
 
         Returns
         -------
@@ -500,7 +578,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if random_state is None and isinstance(self.random_state, Integral):
             random_state = np.random.SeedSequence(int(self.random_state), spawn_key=(SAMPLE_KEY,))
         rng = np.random.default_rng(_seed(random_state))
-        return self.predict_dist(X).sample(n_samples, rng)
+        return self.predict_dist(X, noise_std).sample(n_samples, rng)
 
     def regression_function(self, X: ArrayLike) -> Predictive:
         """Posterior of the regression function f(x) = E(y | x): what is not known of the mean.
@@ -543,6 +621,41 @@ class BaseGP(RegressorMixin, BaseEstimator):
         answer = Band(*(band * float(self.y_scaling_.scale)))
         answer.rows = Rows.of(X)
         return answer
+
+    def loo(self, draws: int = MOST_DRAWS, refit: int = 0) -> LeaveOneOut:
+        """How well each training row is predicted by a posterior that has not seen it.
+
+        log p(y_i | y_-i) by Pareto-smoothed importance sampling. For each draw the density of y_i
+        given the other responses is exact; w_i or z_i, which y_i was fitted with, is summed out.
+
+        Parameters
+        ----------
+        draws : int
+            Posterior draws to take at most.
+        refit : int
+            Fit again without each of the rows whose importance weights cannot be trusted, as
+            many of them as this at most, the worst first.
+
+        Returns
+        -------
+        LeaveOneOut
+            elpd and its standard error, log density, k, PIT and interval of every row.
+
+        Examples
+        --------
+        >>> from gplc import StandardGP
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.2, 2.8]
+        >>> model = StandardGP(chains=2, draws=50, warmup=20, random_state=0).fit(X, y)
+        >>> model.loo().log_density.shape
+        (4,)
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
+        _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        key = draws, refit
+        if key not in self._left_out_rows:
+            self._left_out_rows[key] = leave_one_out(self, draws, refit)
+        return self._left_out_rows[key]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Scikit-learn's picture of the settings, and what came out below it."""

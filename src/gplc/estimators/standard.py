@@ -7,7 +7,7 @@ from gplc.models import Standard
 class StandardGP(BaseGP):
     """Gaussian process regression with Gaussian noise of constant variance, full Bayes (STD).
 
-    y = f(x) + e,  f ~ GP(0, K),  e ~ N(0, sigma^2)
+    y = f(x) + e,  f ~ GP(0, K),  e ~ N(0, sigma^2), or N(0, s^2 + sigma^2) with s known
 
     Parameters
     ----------
@@ -52,6 +52,8 @@ class StandardGP(BaseGP):
         File that keeps the run as it goes. A fit with the same data and settings resumes it;
         other data or settings are refused. If it cannot be written any more (a full disk), or
         another process has written it, there is a warning, and the run goes on without it.
+    learned_noise : bool
+        Whether there is noise besides the known one that `fit` is given as `noise_std`.
 
     Attributes
     ----------
@@ -59,10 +61,15 @@ class StandardGP(BaseGP):
         Posterior draws by name.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes and more; prints as a table with a verdict.
+    origin_ : dict of str to str
+        Where the fit comes from, for its report: the date, and from the command line also the
+        file, the command and how many rows were left out.
     chains_ : list of Chain
         The chains themselves: acceptance rates, numerical events, seconds.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    notes_ : list of str
+        What was done to the data: rows left out, for example.
     target_name_ : str or None
         Name of y, if it is a column that has one.
 
