@@ -103,9 +103,9 @@ class BaseGP(RegressorMixin, BaseEstimator):
     priors: Mapping[str, Sequence[float]] | None = None
     mean: MeanFunction = None
     chains: int = 4
-    draws: int | Literal["auto"] = 1000
+    draws: int | Literal["auto"] = "auto"
     warmup: int = 500
-    max_draws: int = 20_000
+    max_draws: int = 5_000
     max_seconds: float | None = None
     sampler: str | Sequence[Update] = "default"
     standardize: bool = True
