@@ -61,7 +61,7 @@ class Posterior:
             self.weights = self.weights[used]
         self._kept: list[Conditioned] | None = None
         # The standard model knows all it needs of a new case: one component a draw.
-        self.n_nodes = self._draws[0][1].size // model.node_size if model.n_latent else 1
+        self.n_nodes = self._draws[0][1].size // model.node_size if model.needs_nodes else 1
 
     def __len__(self) -> int:
         return len(self._draws)
@@ -72,7 +72,7 @@ class Posterior:
     def conditioned(self) -> Iterator[tuple[Conditioned, Array]]:
         """The model conditioned on each draw, with the nodes of the draw."""
         if self._kept is None:
-            if len(self._draws) * self._model.n**2 > KEPT_NUMBERS:
+            if len(self._draws) * self._model.conditioned_size > KEPT_NUMBERS:
                 for unknowns, nodes in self._draws:
                     yield self._model.condition(unknowns), nodes
                 return
@@ -86,7 +86,7 @@ class Posterior:
         It is asked about a few rows at a time.
         """
         results: tuple[Array, ...] = ()
-        height = max(1, CACHED_NUMBERS // self._model.n)
+        height = max(1, CACHED_NUMBERS // self._model.row_size)
         # Solves of this size lose with two threads, far more so where others are at work.
         with _blas().limit(limits=1, user_api="blas"):
             for place, (conditioned, nodes) in enumerate(self.conditioned()):

@@ -169,7 +169,7 @@ class Model(ABC):
         self.names = tuple(layout.hyperparameters)
         self.priors = LogPriors(self.names, priors, layout.hyperparameters)
         for process in self.processes:
-            process.check(self.X, self.priors)
+            process.check(self.bound_rows, self.priors)
         self._begin_ledger()
 
     def _begin_ledger(self) -> None:
@@ -194,6 +194,26 @@ class Model(ABC):
     def node_size(self) -> int:
         """Standard normal numbers that stand for what is not known of a new case."""
         return 1
+
+    @property
+    def bound_rows(self) -> Array:
+        """Rows at which kernels are bound: all, unless a covariance of these is never made."""
+        return self.X
+
+    @property
+    def needs_nodes(self) -> bool:
+        """Whether anything is left unknown of a new case, given a draw."""
+        return self.n_latent > 0
+
+    @property
+    def row_size(self) -> int:
+        """Numbers computed for a new row, given a draw: a covariance with each case."""
+        return self.n
+
+    @property
+    def conditioned_size(self) -> int:
+        """Numbers that the model keeps when it is conditioned on a draw: a factor."""
+        return self.n**2
 
     @abstractmethod
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
@@ -243,6 +263,9 @@ class Model(ABC):
     @functools.cached_property
     def landmarks(self) -> Landmarks:
         """The training rows at which every draw is judged."""
+        return self._landmarks()
+
+    def _landmarks(self) -> Landmarks:
         return landmarks_of(self.X, self.y)
 
     @functools.cached_property

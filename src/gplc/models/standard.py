@@ -37,7 +37,7 @@ class Standard(Model):
         return LearnedNoise()
 
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
-        return (Process.placed(layout, "C", self._main_kernel(), self.X, self._noise()),)
+        return (Process.placed(layout, "C", self._main_kernel(), self.bound_rows, self._noise()),)
 
     def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
         return (Given(self.y),)

@@ -158,7 +158,7 @@ class LatentCovariate(Model):
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
         noise = LearnedNoise() if self.noise_sd is None else FixedNoise(self.noise_sd)
         process = Process.placed(
-            layout, "C", self._main_kernel(), self.X, noise, self.n_covariates
+            layout, "C", self._main_kernel(), self.bound_rows, noise, self.n_covariates
         )
         for column in range(self.n_covariates):
             if not process.bound.sees(column):
