@@ -236,7 +236,7 @@ def extra_passes(model: LatentCovariate, state: State, sweeps: int = 3) -> float
             state.latent.copy(),
             model.y,
             terms,
-            model.noise_variance(state.theta),
+            model.noise_variances(state.theta),
             state.solved[0].factor.upper.copy(),
             state.solved[0].factor.whitened.copy(),
             counts,

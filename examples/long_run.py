@@ -15,7 +15,7 @@ def main(folder: Path) -> None:
     # As if this process had died after 100 draws: the second call goes on from the file.
     gplc.StandardGP(draws=100, **settings).fit(X, y)
     model = gplc.StandardGP(draws=400, progress="auto", **settings).fit(X, y)
-    print(f"{model.diagnostics_.n_draws} draws a chain; verdict: {model.diagnostics_.verdict}.")
+    print(f"{model.diagnostics_.n_draws} draws a chain; verdict: {model.diagnostics_.verdict}")
 
     model.extend(draws=200)
     model.save(folder / "lidar.nc")

@@ -18,7 +18,7 @@ def main(path: Path) -> None:
     X = pd.DataFrame(data.X, columns=["Time after impact (ms)"])
     y = pd.Series(data.y, name="Head acceleration (g)")
     model = gplc.LatentCovariateGP(draws=500, n_jobs=-1, random_state=1).fit(X, y)
-    print(f"Verdict on the chains: {model.diagnostics_.verdict}.")
+    print(f"Verdict on the chains: {model.diagnostics_.verdict}")
 
     times = pd.DataFrame({X.columns[0]: [5.0, 15.0, 20.0, 30.0, 45.0]})
     print(times.join(pd.DataFrame(model.predict_dist(times).summary(0.9)._asdict())).round(1))

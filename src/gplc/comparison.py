@@ -23,14 +23,12 @@ from sklearn.utils import _safe_indexing
 from gplc import _check, _html
 from gplc._fitted import last_step
 from gplc._types import Array
+from gplc.diagnostics import USABLE_RHAT
 from gplc.estimators import ESTIMATORS
 from gplc.models import MODELS
 
 # A difference counts as clear at so many standard errors, and as likely at so many.
 CLEAR, LIKELY = 3.0, 2.0
-# Fits that are compared are short: their R-hat need not be as small as that of a fit to keep, but
-# chains that differ by more than this leave the scores uncertain.
-MOST_RHAT_OF_SCORES = 1.1
 
 
 class Difference(NamedTuple):
@@ -106,7 +104,7 @@ class Comparison:
     def answers(self) -> list[str]:
         """Does the noise depend on x, and is it Gaussian? One sentence each."""
         found = [*self._whether_noise_varies(), *self._whether_noise_is_other_than_gaussian()]
-        short = [_title(name) for name in self.scores if self.rhat[name] > MOST_RHAT_OF_SCORES]
+        short = [_title(name) for name in self.scores if self.rhat[name] > USABLE_RHAT]
         if short:
             found.append(
                 f"But the chains of {', '.join(short)} have not converged, so that the "

@@ -9,9 +9,11 @@ import dataclasses
 import functools
 import itertools
 import math
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +27,9 @@ from gplc.models.landmarks import KINDS, TAILS
 
 MOST_RHAT = 1.01
 LEAST_ESS = 400.0
+# With these, predictions can be used: their Monte Carlo error is at most a tenth of their SD.
+USABLE_RHAT = 1.05
+USABLE_ESS = 100.0
 # Share of updates that may end in a numerical event before the verdict mentions it.
 MOST_EVENTS = 0.01
 # A probability with a smaller SD over the draws is the same in all, whatever its digits do.
@@ -50,6 +55,61 @@ class Row(NamedTuple):
     ess_tail: float
     tau: float  # autocorrelation time, in iterations
     tau_cpu: float  # the same in CPU seconds: the paper's tau-tilde
+
+    @property
+    def fine(self) -> bool:
+        """R-hat below 1.01, bulk and tail ESS above 400; nan, which tells nothing, is not fine."""
+        return self.rhat < MOST_RHAT and self.ess_bulk > LEAST_ESS and self.ess_tail > LEAST_ESS
+
+    @property
+    def usable(self) -> bool:
+        """R-hat below 1.05, bulk and tail ESS above 100."""
+        return (
+            self.rhat < USABLE_RHAT and self.ess_bulk > USABLE_ESS and self.ess_tail > USABLE_ESS
+        )
+
+    @property
+    def badness(self) -> float:
+        """The larger, the farther from fine: to find the worst of several."""
+        effective = min(self.ess_bulk, self.ess_tail)
+        if math.isnan(self.rhat) or math.isnan(effective):
+            return math.inf
+        return max(self.rhat - 1.0, 0.0) / (MOST_RHAT - 1.0) + LEAST_ESS / max(effective, 1.0)
+
+
+class Level(StrEnum):
+    """The verdict in three levels."""
+
+    FINE = "fine"
+    USABLE = "usable"
+    DO_NOT_USE = "do not use"
+
+
+class Advice(NamedTuple):
+    """What to do next, in the language that the reader is using."""
+
+    longer: str  # {draws} is how many
+    chains: str
+    noise: str
+
+    @classmethod
+    def in_shell(cls, fit: str) -> "Advice":
+        """For somebody at the command line, who has a file with the fit."""
+        name = shlex.quote(fit)
+        return cls(
+            f"gplc resume {name}",
+            "gplc fit ... --chains 4",
+            "gplc fit ... --prior noise_sd=0.4,2.7, or look for repeated rows",
+        )
+
+
+IN_PYTHON = Advice(
+    "model.extend({draws})",
+    "fit again with chains=4",
+    'fit again with priors={"noise_sd": (-1.0, 1.0)}, or look for repeated rows',
+)
+# Numbers of draws that are advised are rounded up to the next of these steps, with a margin.
+DRAWS_STEP, DRAWS_MARGIN = 500, 1.2
 
 
 def autocorrelation_time(values: ArrayLike) -> float:
@@ -291,16 +351,7 @@ def _gap(values: Array, groups: Sequence[Sequence[int]]) -> float:
 
 def converged(rows: Mapping[str, Row]) -> bool:
     """Whether every quantity has R-hat below 1.01 and bulk and tail ESS above 400."""
-    return not _unconverged(rows)
-
-
-def _unconverged(rows: Mapping[str, Row]) -> list[str]:
-    # Written so that nan, which says nothing can be told, counts as not converged.
-    return [
-        name
-        for name, row in rows.items()
-        if not (row.rhat < MOST_RHAT and row.ess_bulk > LEAST_ESS and row.ess_tail > LEAST_ESS)
-    ]
+    return all(row.fine for row in rows.values())
 
 
 @dataclass(frozen=True)
@@ -365,40 +416,87 @@ class Diagnostics:
         )
 
     @property
+    def predictions(self) -> dict[str, Row]:
+        """The rows that are about predictions; all rows if none is."""
+        found = {name: row for name, row in self.rows.items() if AT_ROW in name}
+        return found or dict(self.rows)
+
+    @property
+    def prediction_error(self) -> float:
+        """Monte Carlo error of predictions, in SDs of their posterior: the largest there is.
+
+        With m effective draws it is 1 / sqrt(m). It is what another run would change.
+        """
+        rows = self.predictions.values()
+        errors = [row.mcse / row.sd if row.sd > 0.0 else math.nan for row in rows]
+        return max(errors) if errors and not any(map(math.isnan, errors)) else math.nan
+
+    @property
+    def level(self) -> Level:
+        """Fine, usable (for predictions), or do not use.
+
+        Fine: two or more chains, all that is judged has R-hat below 1.01 and bulk and tail ESS
+        above 400, and numerical events are rare. Usable: predictions have R-hat below 1.05 and
+        ESS above 100. Hyperparameters of a fit that is usable may not have converged.
+        """
+        if not self.problems:
+            return Level.FINE
+        usable = all(row.usable for row in self.predictions.values())
+        return Level.USABLE if usable else Level.DO_NOT_USE
+
+    @property
     def problems(self) -> list[str]:
-        """What is wrong and what to do about it; empty if nothing is."""
+        """What keeps the fit from being fine, in sentences without their full stops."""
         found = []
-        poor = _unconverged(self.rows)
+        poor = [name for name, row in self.rows.items() if not row.fine]
         if self.n_chains < 2:
-            found.append(
-                "there is one chain only, so that it cannot be compared with others: use chains=4"
-            )
+            found.append("There is one chain only, which cannot be compared with others")
         if poor:
-            worst = max(poor, key=lambda name: _badness(self.rows[name]))
+            worst = max(poor, key=lambda name: self.rows[name].badness)
             row = self.rows[worst]
             found.append(
-                f"{len(poor)} of {len(self.rows)} quantities have not converged (R-hat below "
-                f"{MOST_RHAT} and ESS above {LEAST_ESS:.0f} are wanted); worst is {worst}: R-hat "
+                f"{len(poor)} of {len(self.rows)} quantities are not fine (R-hat below "
+                f"{MOST_RHAT} and ESS above {LEAST_ESS:.0f} would be); worst is {worst}: R-hat "
                 f"{row.rhat:.3f}, bulk ESS {row.ess_bulk:.0f}, tail ESS {row.ess_tail:.0f}"
             )
-            found.append(self._cause())
-        iterations = self.n_chains * self.n_draws
-        for event, count in sorted(self.numerical_events.items()):
-            if count > MOST_EVENTS * iterations:
+            if self.n_chains > 1:
                 found.append(
-                    f"{event}: {count} times in {iterations} iterations. The covariance is close "
-                    "to singular: raise the prior mean of noise_sd, or check for repeated rows"
+                    "The chains are slow rather than apart"
+                    if self.modes is None
+                    else _sentence(str(self.modes))
                 )
+        found += [
+            f"{_sentence(event)}: {count} times in {self.n_chains * self.n_draws} iterations, "
+            "for the covariance is close to singular"
+            for event, count in self._frequent_events.items()
+        ]
         return found
 
-    def _cause(self) -> str:
-        """Why something has not converged, and what to do."""
-        if self.modes is None:
-            slow = "the chains are slow rather than apart: " if self.n_chains > 1 else ""
-            return slow + 'sample longer (more draws, or draws="auto")'
-        if self.modes.agree:
-            return f"{self.modes}: use predictions with care, and no hyperparameters"
-        return f'{self.modes}: more draws (draws="auto") help only if chains cross'
+    @property
+    def _frequent_events(self) -> dict[str, int]:
+        least = MOST_EVENTS * self.n_chains * self.n_draws
+        return {k: count for k, count in sorted(self.numerical_events.items()) if count > least}
+
+    def next_step(self, advice: Advice = IN_PYTHON) -> str:
+        """What to do, in Python by default; empty if the fit is fine."""
+        steps = []
+        if not converged(self.rows):
+            steps.append(advice.longer.format(draws=self._more_draws))
+        if self.n_chains < 2:
+            steps.append(advice.chains)
+        if self._frequent_events:
+            steps.append(advice.noise)
+        return "; ".join(steps)
+
+    @property
+    def _more_draws(self) -> int:
+        """Draws to add to each chain, if R-hat and ESS go on as they did: at most ten times."""
+        rows = self.rows.values()
+        factors = [(row.rhat - 1.0) / (MOST_RHAT - 1.0) for row in rows]
+        factors += [LEAST_ESS / max(min(row.ess_bulk, row.ess_tail), 1.0) for row in rows]
+        factor = max((each for each in factors if math.isfinite(each)), default=1.0)
+        more = (min(DRAWS_MARGIN * max(factor, 1.0), 11.0) - 1.0) * self.n_draws
+        return DRAWS_STEP * max(1, math.ceil(more / DRAWS_STEP))
 
     @property
     def numerical_events(self) -> dict[str, int]:
@@ -412,13 +510,33 @@ class Diagnostics:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no problem."""
-        return not self.problems
+        """Whether the fit is fine."""
+        return self.level is Level.FINE
 
     @property
     def verdict(self) -> str:
-        """Fine, or what is wrong and what to do."""
-        return "fine" if self.ok else "; ".join(self.problems)
+        """The level, the Monte Carlo error of predictions, what is wrong and what to do."""
+        return self.verdict_for(IN_PYTHON)
+
+    def verdict_for(self, advice: Advice) -> str:
+        """The verdict, with the next step in the language of the reader.
+
+        Examples
+        --------
+        >>> row = Row(0.0, 1.0, 0.02, 1.004, 2500.0, 2500.0, 1.0, 1.0)
+        >>> rows = {"f(x) at row 3": row}
+        >>> Diagnostics(rows, {}, Counter(), {}, {}, 4, 1000).verdict
+        'fine. The Monte Carlo error of predictions is at most 2% of their SD.'
+        """
+        error = self.prediction_error
+        told = []
+        if not math.isnan(error):
+            share = f"{100.0 * error:.2g}%"
+            told.append(f"The Monte Carlo error of predictions is at most {share} of their SD")
+        sentences = [str(self.level), *told, *self.problems]
+        # No full stop after a command: it would be copied with it.
+        step = self.next_step(advice)
+        return " ".join(f"{each}." for each in sentences) + (f" Next: {step}" if step else "")
 
     @property
     def leading(self) -> dict[str, str]:
@@ -436,12 +554,16 @@ class Diagnostics:
             kinds.setdefault(name.partition(AT_ROW)[0], []).append(name)
         return {
             kind if names == [kind] else f"{kind}, worst of {len(names)}": max(
-                names, key=lambda name: _badness(self.rows[name])
+                names, key=lambda name: self.rows[name].badness
             )
             for kind, names in kinds.items()
         }
 
     def __str__(self) -> str:
+        return self.told(IN_PYTHON)
+
+    def told(self, advice: Advice) -> str:
+        """The table and the verdict, with the next step in the language of the reader."""
         leading = self.leading
         width = max(map(len, leading))
         lines = [
@@ -466,15 +588,13 @@ class Diagnostics:
         lines.append(f"CPU seconds: {times}")
         events = ", ".join(f"{name} {count}" for name, count in self.numerical_events.items())
         lines.append(f"Numerical events: {events or 'none'}")
-        lines.append(f"Verdict: {self.verdict}")
+        lines.append(f"Verdict: {self.verdict_for(advice)}")
         return "\n".join(lines)
 
 
-def _badness(row: Row) -> float:
-    effective = min(row.ess_bulk, row.ess_tail)
-    if math.isnan(row.rhat) or math.isnan(effective):
-        return math.inf
-    return max(row.rhat - 1.0, 0.0) / (MOST_RHAT - 1.0) + LEAST_ESS / max(effective, 1.0)
+def _sentence(text: str) -> str:
+    """With a capital letter, and the rest as it is."""
+    return text[:1].upper() + text[1:]
 
 
 def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagnostics:

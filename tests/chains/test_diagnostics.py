@@ -11,6 +11,7 @@ from scipy.signal import lfilter
 from gplc.chains import Chain, Position
 from gplc.diagnostics import (
     MOST_RHAT,
+    Advice,
     Diagnostics,
     Row,
     autocorrelation_time,
@@ -81,8 +82,67 @@ def test_tau_of_a_constant_is_not_a_number():
 def test_independent_draws_get_a_good_verdict(independent):
     found = diagnose(independent, chains_of(independent))
     assert found.ok
-    assert found.verdict == "fine"
-    assert "Verdict: fine" in str(found)
+    assert found.level == "fine"
+    assert found.verdict.startswith("fine. The Monte Carlo error of predictions is at most 1.")
+    assert "Next" not in found.verdict
+    assert "Verdict: fine. " in str(found)
+
+
+def rows_of(**parameters):
+    """A hyperparameter that is fine and a prediction that may not be."""
+    good = Row(0.0, 1.0, 0.01, 1.005, 1000.0, 1000.0, 4.0, 0.1)
+    return {"log noise_sd": good, "f(x) at row 3": good._replace(**parameters)}
+
+
+def judged_by(rows, chains=4, events=()):
+    return Diagnostics(rows, {}, Counter(dict(events)), {}, {}, chains, 1000)
+
+
+@pytest.mark.parametrize(
+    ("level", "parameters"),
+    [
+        ("fine", {}),
+        ("usable", {"rhat": 1.007, "ess_bulk": 115.0}),
+        ("usable", {"rhat": 1.049}),
+        ("usable", {"ess_tail": 101.0}),
+        ("do not use", {"rhat": 1.051}),
+        ("do not use", {"ess_bulk": 99.0}),
+        ("do not use", {"ess_tail": 99.0}),
+        ("do not use", {"rhat": np.nan}),
+    ],
+)
+def test_three_levels_by_what_is_predicted(level, parameters):
+    assert judged_by(rows_of(**parameters)).level == level
+
+
+def test_hyperparameters_alone_do_not_make_a_fit_useless():
+    rows = rows_of()
+    rows["log noise_sd"] = rows["log noise_sd"]._replace(rhat=1.4, ess_bulk=9.0)
+    assert judged_by(rows).level == "usable"
+
+
+def test_the_error_of_predictions_is_the_worst_in_their_own_sds():
+    rows = rows_of(mcse=0.3, sd=4.0)
+    assert judged_by(rows).prediction_error == pytest.approx(0.075)
+    assert "at most 7.5% of their SD" in judged_by(rows).verdict
+    rows["log noise_sd"] = rows["log noise_sd"]._replace(mcse=5.0)
+    assert judged_by(rows).prediction_error == pytest.approx(0.075)
+    assert np.isnan(judged_by(rows_of(mcse=np.nan)).prediction_error)
+    assert np.isnan(judged_by(rows_of(sd=0.0)).prediction_error)
+
+
+def test_the_next_step_is_in_the_language_of_the_reader():
+    poor = judged_by(rows_of(ess_bulk=160.0))
+    assert poor.next_step() == "model.extend(2000)"  # 1.2 * 400 / 160 = 3 times as many
+    assert poor.next_step(Advice.in_shell("my fit.nc")) == "gplc resume 'my fit.nc'"
+    hopeless = judged_by(rows_of(rhat=3.0))
+    assert hopeless.next_step() == "model.extend(10000)"
+    alone = judged_by(rows_of(), chains=1)
+    assert (alone.level, alone.next_step()) == ("usable", "fit again with chains=4")
+    singular = judged_by(rows_of(), events={"C not positive definite": 400})
+    assert singular.level == "usable"
+    assert "--prior" in singular.next_step(Advice.in_shell("a.nc"))
+    assert "priors=" in singular.next_step()
 
 
 def autoregressions(rng, shape, phi):
@@ -153,7 +213,7 @@ def test_slow_chains_are_not_taken_for_modes(phi):
     assert not found.ok
     assert found.modes is None
     assert "slow rather than apart" in found.verdict
-    assert 'draws="auto"' in found.verdict
+    assert "Next: model.extend(" in found.verdict
 
 
 @pytest.mark.parametrize(
@@ -180,7 +240,7 @@ def test_a_stuck_chain_gets_a_bad_verdict(independent):
 
 def test_one_chain_gets_a_bad_verdict(independent):
     alone = draws_of(independent.theta[:1])
-    assert "one chain" in diagnose(alone, chains_of(alone)).verdict
+    assert "There is one chain only" in diagnose(alone, chains_of(alone)).verdict
 
 
 def test_many_numerical_events_get_a_bad_verdict(independent):

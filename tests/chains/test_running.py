@@ -84,7 +84,7 @@ def test_auto_goes_on_until_converged(data):
 
 def test_auto_stops_at_max_draws_and_says_so(data):
     model = gplc.StandardGP(draws="auto", max_draws=20, warmup=5, chains=2, random_state=1)
-    with pytest.warns(ConvergenceWarning, match="Do not trust this fit yet"):
+    with pytest.warns(ConvergenceWarning, match="Verdict: do not use"):
         model.fit(*data)
     assert "max_draws = 20" in model.diagnostics_.stopped
     assert model.draws_.log_density.shape == (2, 20)

@@ -31,7 +31,8 @@ def test_fit_says_what_came_out(run, folder, tmp_path, model):
     assert "2 chains of 14 draws" in result.stdout
     told = "from" if MODELS[model].noise_varies else "everywhere"
     assert re.search(rf"Residual SD of y: .*{told}", result.stdout)
-    assert "Verdict: do not trust this fit yet" in result.stdout
+    assert "Verdict: do not use." in result.stdout
+    assert f"Next: gplc resume {out}" in result.stdout
     assert f"Saved in {out}." in result.stdout
     model = gplc.load(out)
     assert list(model.feature_names_in_) == ["x"]
@@ -267,15 +268,25 @@ def test_predict_with_a_fit_made_without_names(run, tmp_path):
 # --- diagnose, plot, report -----------------------------------------------------------------
 
 
-def test_diagnose_exits_with_3_if_not_converged(run, fitted):
+def test_diagnose_exits_with_3_if_the_fit_is_not_to_be_used(run, fitted):
     result = run("diagnose", fitted)
     assert result.exit_code == 3
     assert "R-hat" in result.stdout
-    assert "Verdict:" in result.stdout
+    assert "Verdict: do not use." in result.stdout
+    assert f"Next: gplc resume {fitted}" in result.stdout
+    assert "model.extend" not in result.stdout
     result = run("diagnose", fitted, "--json")
     record = json.loads(result.stdout)
     assert record["converged"] is False
+    assert record["level"] == "do not use"
     assert record["rows"]["log noise_sd"]["rhat"] > 0
+
+
+def test_diagnose_exits_with_0_if_the_fit_is_usable_unless_strict(run, fitted, monkeypatch):
+    monkeypatch.setattr("gplc.diagnostics.USABLE_RHAT", 9.0)
+    monkeypatch.setattr("gplc.diagnostics.USABLE_ESS", 1.0)
+    assert run("diagnose", fitted).exit_code == 0
+    assert run("diagnose", fitted, "--strict").exit_code == 3
 
 
 def test_plot_writes_a_picture(run, fitted, tmp_path, monkeypatch):

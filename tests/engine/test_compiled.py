@@ -125,7 +125,7 @@ def sweep_of(model, unknowns):
         unknowns.latent.copy(),
         model.y,
         latent_terms.LatentTerms(free, part[None], np.empty((0, *part.shape)), forms),
-        math.exp(2.0 * theta[3]),
+        np.full(model.n, math.exp(2.0 * theta[3])),
         np.ascontiguousarray(lower.T),
         solve_triangular(lower, model.y, lower=True),
         np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64),
@@ -138,11 +138,8 @@ def single_site_conditional(model, unknowns, case, values, inside):
     `inside` are the cases of its block; what is known from the others comes from scipy.
     """
     sweep = sweep_of(model, unknowns)
-    (free, amplitudes, offsets, forms), noise, counts = (
-        sweep.terms,
-        sweep.noise_variance,
-        sweep.counts,
-    )
+    (free, amplitudes, offsets, forms), counts = sweep.terms, sweep.counts
+    noise, floors = sweep.noise[case], sweep.noise[inside]
     w, y, matrix = unknowns.latent, model.y, model.covariance(unknowns)
     outside = np.setdiff1d(np.arange(model.n), inside)
     place, many, block = int(case - inside[0]), values.size, inside.size
@@ -157,7 +154,7 @@ def single_site_conditional(model, unknowns, case, values, inside):
     current = solved(matrix[np.ix_(outside, inside)])
     factor = np.empty((block, block))
     schur = matrix[np.ix_(inside, inside)] - current.T @ current
-    covariate_sweep._factor_without(np.ascontiguousarray(schur), place, noise, factor, counts)
+    covariate_sweep._factor_without(np.ascontiguousarray(schur), place, floors, factor, counts)
     residual = y[inside] - current.T @ whitened
     residual[place] = 0.0
     covariate_sweep._solve_small(factor, residual)

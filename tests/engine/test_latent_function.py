@@ -77,7 +77,7 @@ def test_function_has_its_distribution_given_everything_else(name):
     seen = np.column_stack([X, state.latent])
     new = np.column_stack([np.repeat(X, w.size, axis=0), np.tile(w, len(X))])
     kernel = model.bound.kernel
-    C = kernel.matrix(own, seen, seen, 1) + model.noise_variance(state.theta) * np.eye(len(X))
+    C = kernel.matrix(own, seen, seen, 1) + np.diag(model.noise_variances(state.theta))
     cross = kernel.matrix(own, new, seen, 1)
     wanted = kernel.matrix(own, new, new, 1) - cross @ np.linalg.solve(C, cross.T)
     scale = np.abs(wanted).max()
@@ -149,13 +149,13 @@ def test_choice_is_in_proportion_to_likelihood():
     squares = np.tile([0.0, 1.0, 4.0], (n, 1))
     weights = np.tile([1.0, 2.0, 0.0], (n, 1))
     chosen = np.full(n, 2)
-    pools.choose(rng.random(n), squares, weights, 0.0, chosen)
+    pools.choose(rng.random(n), squares, weights, np.ones(n), chosen)
     second = 2.0 * np.exp(-0.5) / (1.0 + 2.0 * np.exp(-0.5))
     assert set(chosen) == {0, 1}
     assert abs(np.mean(chosen == 1) - second) < 5.0 * np.sqrt(second * (1.0 - second) / n)
     exact = np.log((weights * np.exp(-0.5 * squares)).sum(axis=1)).sum()
-    assert np.isclose(pools.log_likelihood(squares, weights, 0.0), exact)
-    assert pools.log_likelihood(squares, 0.0 * weights, 0.0) == -np.inf
+    assert np.isclose(pools.log_likelihood(squares, weights, np.ones(n)), exact)
+    assert pools.log_likelihood(squares, 0.0 * weights, np.ones(n)) == -np.inf
 
 
 def test_states_it_cannot_draw_at_are_left_alone():

@@ -292,7 +292,7 @@ def test_prediction_is_the_textbook_formula(name):
     A, q = inputs(model, unknowns)
     size, kernel = len(model.bound.names), model.bound.kernel
     theta, inverse = unknowns.theta[:size], np.linalg.inv(covariance_by_hand(model, unknowns))
-    noise = model.noise_variance(unknowns.theta)
+    noise = model.noise_variances(unknowns.theta)[0]
     nodes = np.array([[-1.1, 0.0, 0.7], [0.4, 2.0, -0.3]])[:q]
     conditioned = model.condition(unknowns)
     means, sds = conditioned.components(NEW, nodes.ravel())

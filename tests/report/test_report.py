@@ -138,7 +138,8 @@ def test_limits_are_those_of_the_diagnostics(pages):
 
 def test_the_verdict_and_how_to_repeat_the_fit(single, pages):
     page = pages["single"].read_text(encoding="utf-8")
-    assert "Do not trust this fit yet" in page
+    assert "Do not use.</strong>" in page
+    assert "<code>model.extend(" in page
     assert "gplc.LatentCovariateGP(chains=2, draws=20, random_state=0, warmup=15)" in page
     assert f"<td>{gplc.__version__}</td>" in page
     assert "height given time" in page

@@ -2,7 +2,7 @@
 
 Given everything else, only y_i | y_-i depends on w_i, and it is Gaussian (C = L L'):
 
-    y_i | y_-i ~ N(v' b, k(i, i) + sigma^2 - v' v),   v = L_-i^-1 k_i,   b = L_-i^-1 y_-i
+    y_i | y_-i ~ N(v' b, k(i, i) + s_i^2 - v' v),   v = L_-i^-1 k_i,   b = L_-i^-1 y_-i
 
 so a candidate costs a triangular solve, not a factorisation. The covariance as a function of w
 comes as `LatentTerms`. The factor L_-i is never computed anew. Cases are kept in
@@ -60,7 +60,7 @@ class Sweep(NamedTuple):
     w: Array  # (n,) latent covariates
     y: Array  # (n,) responses
     terms: LatentTerms
-    noise_variance: float  # sigma^2, added to the diagonal of what `terms` say: that is C
+    noise: Array  # (n,) variances, added to the diagonal of what `terms` say: that is C
     upper: Array  # (n, n): L' with C = L L' (only its upper triangle counts)
     whitened: Array  # (n,): L^-1 y
     counts: Counts  # (N_COUNTS,)
@@ -131,7 +131,7 @@ def log_density(value: float, gap: float, variance: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def _factor_without(
-    schur: Array, left_out: int, floor: float, factor: Array, counts: Counts
+    schur: Array, left_out: int, floors: Array, factor: Array, counts: Counts
 ) -> None:
     """Lower Cholesky factor of `schur` with one case left out (-1: none).
 
@@ -148,7 +148,7 @@ def _factor_without(
             for k in range(j):
                 total -= factor[i, k] * factor[j, k]
             if i == j:
-                factor[i, i] = math.sqrt(mended(total, floor, counts))
+                factor[i, i] = math.sqrt(mended(total, floors[i], counts))
             else:
                 factor[i, j] = total / factor[j, j]
 
@@ -313,7 +313,7 @@ def _keep(batch: Array, sweep: Sweep, block: Block, walks: Walks, fresh: Counts)
     points, density, known = walks.points, walks.density, walks.known
     solved, fit, left_over = block.solved, block.fit, block.left_over
     free, amplitudes, powers = block.near_free, block.near_amplitudes, sweep.terms.forms.powers
-    outside, noise = sweep.whitened[: batch.shape[1]], sweep.noise_variance
+    outside, noise = sweep.whitened[: batch.shape[1]], sweep.noise[block.start :]
     y = sweep.y[block.start : block.start + fresh.size]
     c = 0
     for p in range(fresh.size):
@@ -322,8 +322,8 @@ def _keep(batch: Array, sweep: Sweep, block: Block, walks: Walks, fresh: Counts)
             solved[p, k, :] = row
             fit[p, k] = np.dot(row, outside)
             own = own_variance(point, p, free[p], amplitudes[p], powers)
-            left_over[p, k] = own + noise - np.dot(row, row)
-            density[p, k] = log_density(point, y[p] - fit[p, k], max(left_over[p, k], noise))
+            left_over[p, k] = own + noise[p] - np.dot(row, row)
+            density[p, k] = log_density(point, y[p] - fit[p, k], max(left_over[p, k], noise[p]))
             c += 1
         known[p] += fresh[p]
 
@@ -332,7 +332,7 @@ def _keep(batch: Array, sweep: Sweep, block: Block, walks: Walks, fresh: Counts)
 def _condition(sweep: Sweep, block: Block, scratch: Array) -> None:
     """The block's own covariance and residuals given the cases outside it."""
     count, size = block.current.shape
-    forms, noise, covariance = sweep.terms.forms, sweep.noise_variance, block.covariance
+    forms, noise, covariance = sweep.terms.forms, sweep.noise[block.start :], block.covariance
     free, amplitudes, offsets = block.near_free, block.near_amplitudes, block.near_offsets
     inside, y = sweep.w[block.start :][:count], sweep.y[block.start :][:count]
     for p in range(count):
@@ -340,7 +340,7 @@ def _condition(sweep: Sweep, block: Block, scratch: Array) -> None:
         block.residual[p] = y[p] - block.fit[p, 0]
         row, value = covariance[p : p + 1], inside[p : p + 1]
         covariances(row, value, forms, free[p], amplitudes[p], offsets[p], inside, scratch)
-        covariance[p, p] += noise
+        covariance[p, p] += noise[p]
     if size > 0:
         covariance -= np.dot(block.current, block.current.T)
 
@@ -356,7 +356,7 @@ def _update_cases(
 ) -> None:
     """Update every w of the block, one by one, given all others."""
     count, size = block.current.shape
-    floor, counts, forms = sweep.noise_variance, sweep.counts, sweep.terms.forms
+    noise, counts, forms = sweep.noise[block.start :], sweep.counts, sweep.terms.forms
     current, covariance, residual = block.current, block.covariance, block.residual
     inside, outside = sweep.w[block.start :][:count], sweep.whitened[:size]
     scratch, crosses, factor = memory.scratch, memory.cross, np.empty((count, count))
@@ -366,11 +366,11 @@ def _update_cases(
         solved, fit, left_over = block.solved[p], block.fit[p], block.left_over[p]
         free, amplitudes = block.near_free[p], block.near_amplitudes[p]
         offsets = block.near_offsets[p]
-        _factor_without(covariance, p, floor, factor, counts)
+        _factor_without(covariance, p, noise, factor, counts)
         whitened_residual[:] = residual
         whitened_residual[p] = 0.0
         _solve_small(factor, whitened_residual)
-        rest = Rest(p, factor, whitened_residual, floor, work)
+        rest = Rest(p, factor, whitened_residual, noise[p], work)
         first, fresh = 0, walks.known[p]  # of its points, those that are solved for
         while True:
             values = points[first : first + fresh]
@@ -399,7 +399,7 @@ def _update_cases(
             for k in range(fresh):
                 fit[k] = np.dot(new[k], outside)
                 own = own_variance(values[k], p, free, amplitudes, forms.powers)
-                left_over[k] = own + floor - np.dot(new[k], new[k])
+                left_over[k] = own + noise[p] - np.dot(new[k], new[k])
             counts[PASSES] += 1
         counts[EVALUATIONS] += used
         counts[EXHAUSTED] += chosen < 0
@@ -418,7 +418,8 @@ def _append(sweep: Sweep, block: Block) -> None:
     """Append the block at the back of the factor."""
     count, size = block.current.shape
     factor = np.empty((count, count))
-    _factor_without(block.covariance, -1, sweep.noise_variance, factor, sweep.counts)
+    noise = sweep.noise[block.start :]
+    _factor_without(block.covariance, -1, noise, factor, sweep.counts)
     _solve_small(factor, block.residual)
     sweep.whitened[size:] = block.residual
     _transpose(block.current, sweep.upper[:size, size:])

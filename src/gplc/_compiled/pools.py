@@ -106,27 +106,26 @@ def _row(squares: Array, weights: Array, half: float) -> tuple[float, float]:
 
 
 @njit(cache=True, error_model="numpy")
-def log_likelihood(squares: Array, weights: Array, log_noise_sd: float) -> float:
-    """Log of prod_i sum_j weights_ij N(r_ij | 0, sigma^2), up to a constant; squares are r^2."""
-    n = squares.shape[0]
-    half = 0.5 * math.exp(-2.0 * log_noise_sd)
-    result = -n * log_noise_sd
-    for i in range(n):
+def log_likelihood(squares: Array, weights: Array, variances: Array) -> float:
+    """Log of prod_i sum_j weights_ij N(r_ij | 0, v_i), up to a constant; squares are r^2."""
+    result = 0.0
+    for i in range(squares.shape[0]):
+        half = 0.5 / variances[i]
         total, least = _row(squares[i], weights[i], half)
         if not total > 0.0:
             return -np.inf
-        result += math.log(total) - half * least
+        result += math.log(total) - half * least - 0.5 * math.log(variances[i])
     return result
 
 
 @njit(cache=True, error_model="numpy")
 def choose(
-    uniforms: Array, squares: Array, weights: Array, log_noise_sd: float, chosen: NDArray[np.int64]
+    uniforms: Array, squares: Array, weights: Array, variances: Array, chosen: NDArray[np.int64]
 ) -> None:
     """One candidate of each case, in proportion to its weight and likelihood."""
     n, size = squares.shape
-    half = 0.5 * math.exp(-2.0 * log_noise_sd)
     for i in range(n):
+        half = 0.5 / variances[i]
         total, least = _row(squares[i], weights[i], half)
         left = uniforms[i] * total
         for j in range(size):

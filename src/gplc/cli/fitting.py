@@ -191,6 +191,7 @@ def _finish(model: Any, out: str, as_json: bool, strict: bool) -> None:
 
 def _fit_record(model: Any, out: str) -> dict[str, Any]:
     from gplc import _fitted
+    from gplc.diagnostics import Advice
 
     X, y = _fitted.training_data(model)
     told = model.diagnostics_
@@ -205,7 +206,9 @@ def _fit_record(model: Any, out: str) -> dict[str, Any]:
         "stopped": told.stopped,
         "cpu_seconds": dict(told.seconds),
         "converged": told.ok,
-        "verdict": told.verdict,
+        "level": str(told.level),
+        "prediction_error": told.prediction_error,
+        "verdict": told.verdict_for(Advice.in_shell(out)),
         "version": __version__,
     }
     if len(y) <= TELLING_ROWS:
@@ -225,10 +228,6 @@ def _in_words(record: dict[str, Any]) -> str:
         same = high - low <= 1e-6 * high
         told = f"{high:.3g} everywhere" if same else f"from {low:.3g} to {high:.3g}"
         lines.append(f"Residual SD of {record['target']}: {told}.")
-    if record["converged"]:
-        lines.append("Verdict: fine.")
-    else:
-        lines.append(f"Verdict: do not trust this fit yet: {record['verdict']}.")
-        lines.append(f"To go on sampling: gplc resume {record['fit']}")
+    lines.append(f"Verdict: {record['verdict']}")
     lines.append(f"Saved in {record['fit']}.")
     return "\n".join(lines)

@@ -83,9 +83,7 @@ DropMissing = Annotated[
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Jobs = Annotated[int, typer.Option(help="Processes at once; -1 is one for each core.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Exit with 3 if the chains have not converged.")
-]
+Strict = Annotated[bool, typer.Option("--strict", help="Exit with 3 unless the verdict is fine.")]
 MaxSeconds = Annotated[
     float | None,
     typer.Option(

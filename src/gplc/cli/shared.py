@@ -28,8 +28,8 @@ app = typer.Typer(
         "\n\nStart with: gplc demo, or: gplc fit DATA.csv --target y"
     ),
     epilog=(
-        "Exit codes: 0 done, 2 wrong command or file, 3 chains have not converged "
-        "(diagnose, --strict), 130 interrupted."
+        "Exit codes: 0 done, 2 wrong command or file, 3 do not use this fit (diagnose), or "
+        "it is not fine (--strict), 130 interrupted."
     ),
 )
 

@@ -5,22 +5,33 @@ from typing import Annotated, Any
 
 import typer
 
-from gplc.cli.options import AsJson, Fit, check_out, load_fit, names_in
+from gplc.cli.options import AsJson, Fit, Strict, check_out, load_fit, names_in
 from gplc.cli.shared import UNCONVERGED, command, print_json, say, working
 
 
 @command("gplc diagnose motorcycle.fit.nc", "gplc diagnose fit.nc --json > diagnostics.json")
-def diagnose(fit: Fit, as_json: AsJson = False) -> None:
-    """Tell whether the chains of a fit can be trusted; exit with 3 if not."""
+def diagnose(fit: Fit, strict: Strict = False, as_json: AsJson = False) -> None:
+    """Is a fit fine, usable, or not to be used? Exit with 3 if it is not to be used."""
+    from gplc.diagnostics import Advice, Level
+
     told = load_fit(fit).diagnostics_
+    advice = Advice.in_shell(fit)
     if as_json:
         rows = {name: row._asdict() for name, row in told.rows.items()}
         print_json(
-            {**told.to_record(), "rows": rows, "converged": told.ok, "problems": told.problems}
+            {
+                **told.to_record(),
+                "rows": rows,
+                "converged": told.ok,
+                "level": str(told.level),
+                "prediction_error": told.prediction_error,
+                "problems": told.problems,
+                "verdict": told.verdict_for(advice),
+            }
         )
     else:
-        typer.echo(str(told))
-    if not told.ok:
+        typer.echo(told.told(advice))
+    if told.level is Level.DO_NOT_USE or (strict and not told.ok):
         raise typer.Exit(UNCONVERGED)
 
 

@@ -304,7 +304,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         )
 
     def _take(self, run: Run) -> None:
-        """Set everything that follows from a run, and warn if it cannot be trusted."""
+        """Set everything that follows from a run, and warn unless it is fine."""
         self.seed_ = run.seed
         self._take_chains(run.chains)
         told = diagnose(self.draws_, run.chains, run.stopped)
@@ -312,8 +312,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self.diagnostics_ = dataclasses.replace(told, rows=rows)
         if not self.diagnostics_.ok:
             warnings.warn(
-                f"Do not trust this fit yet: {self.diagnostics_.verdict}. "
-                "print(model.diagnostics_) tells more.",
+                f"Verdict: {self.diagnostics_.verdict}\nprint(model.diagnostics_) tells more.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -548,7 +547,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             head = ["", "mean", "sd", "R-hat"]
             rows = [[name, row.mean, row.sd, row.rhat] for name, row in told.rows.items()]
             size = f"{told.n_chains} chains of {told.n_draws} draws."
-            bundle["text/html"] += _html.sentences(f"{size} Verdict: {told.verdict}.")
+            bundle["text/html"] += _html.sentences(f"{size} Verdict: {told.verdict}")
             bundle["text/html"] += _html.table(head, rows)
         return bundle
 

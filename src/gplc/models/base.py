@@ -23,7 +23,7 @@ from gplc.kernels import Kernel, SquaredExponential
 from gplc.means import Mean, with_mean
 from gplc.models.landmarks import KINDS, Landmarks, landmarks_of, standard_nodes, summarised
 from gplc.priors import LogPriors
-from gplc.processes import Dense, Gradient, Layout, Noise, Process
+from gplc.processes import Dense, Gradient, KnownNoise, Layout, Noise, Process, SumNoise
 from gplc.samplers.protocol import (
     GradientTarget,
     Info,
@@ -103,6 +103,9 @@ MODELS: dict[str, type["Model"]] = {}
 # the worst, where the noise is tiny: far below what the data leave open.
 HALF_NODES = 32
 
+# Of a new y in standard units: less is rounding.
+LEAST_VARIANCE = 1e-24
+
 
 class Model(ABC):
     """A model of n responses y at inputs X.
@@ -119,6 +122,10 @@ class Model(ABC):
         Priors of log hyperparameters that replace the defaults in `gplc.priors`.
     mean : {"zero", "constant", "linear"}, ConstantMean or LinearMean, optional
         Mean of the (main) process; its coefficients are integrated out. Zero by default.
+    known_sd : (n,) array, optional
+        SDs of noise that is known for each case; it is added to what the model learns.
+    learned_noise : bool
+        Whether there is noise besides that.
 
     Attributes
     ----------
@@ -154,6 +161,9 @@ class Model(ABC):
         kernel: Kernel | None = None,
         priors: Mapping[str, Sequence[float]] | None = None,
         mean: Mean = None,
+        *,
+        known_sd: ArrayLike | None = None,
+        learned_noise: bool = True,
     ) -> None:
         self.X = _check.finite_array("X", X, 2)
         self.y = _check.finite_array("y", y, 1)
@@ -164,6 +174,17 @@ class Model(ABC):
             )
         self.kernel = checked_kernel("kernel", kernel, SquaredExponential())
         self.mean = mean
+        self.known_noise = None if known_sd is None else KnownNoise(np.asarray(known_sd))
+        if self.known_noise is not None and self.known_noise.sds.size != self.y.size:
+            raise ValueError(
+                f"known_sd must have {self.y.size} entries, got {self.known_noise.sds.size}; one "
+                "per row of X"
+            )
+        self.learned_noise = learned_noise
+        if not learned_noise and known_sd is None:
+            raise ValueError(
+                "learned_noise=False leaves no noise at all; give the known noise of each row"
+            )
         layout = Layout()
         self.processes = self._processes(layout)
         self.names = tuple(layout.hyperparameters)
@@ -297,6 +318,11 @@ class Model(ABC):
     def _main_kernel(self) -> Kernel:
         """The kernel of the main process, with its mean."""
         return with_mean(self.kernel, self.mean)
+
+    def _with_known(self, noise: Noise | None) -> Noise:
+        """The noise of y: what is known of each case, and what the model says besides."""
+        parts = [each for each in (self.known_noise, noise) if each is not None]
+        return parts[0] if len(parts) == 1 else SumNoise(tuple(parts))
 
     def with_data(self, y: ArrayLike) -> Self:
         """The same model of other responses at the same inputs."""

@@ -17,7 +17,7 @@ from gplc.models.base import Given, Model, Part, State, Unknowns, Update, checke
 from gplc.models.standard import ConditionedOnNoise
 from gplc.models.surrogate import Surrogate, surrogate_of
 from gplc.priors import LOG_LIMIT
-from gplc.processes import Dense, FixedNoise, Gradient, Layout, Process
+from gplc.processes import Dense, FixedNoise, Gradient, Layout, Noise, Process
 from gplc.processes.dense import likelihood_weights
 from gplc.processes.links import LINKS, LinkedNoise
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
@@ -49,7 +49,7 @@ class LatentVariance(Model):
 
     Parameters
     ----------
-    X, y, kernel, priors, mean
+    X, y, kernel, priors, mean, known_sd
         As in every model; `kernel` and `mean` are those of f.
     link : {"log", "abs", "learned"}
         z is the log SD of the noise; or the SD is abs(z); or it is a rising function of z that
@@ -63,6 +63,8 @@ class LatentVariance(Model):
         it has by default: then it is N(m, c^2), integrated out.
     jitter : float
         sigma_J, fixed.
+    learned_noise : bool
+        True: without z this is the standard model.
 
     Examples
     --------
@@ -92,7 +94,14 @@ class LatentVariance(Model):
         kernel_z: Kernel | None = None,
         mean_z: float = 0.0,
         jitter: float = 1e-3,
+        *,
+        known_sd: ArrayLike | None = None,
+        learned_noise: bool = True,
     ) -> None:
+        if not learned_noise:
+            raise ValueError(
+                "learned_noise=False is the standard model with known noise alone; use that"
+            )
         self.link = LINKS[_check.one_of("link", link, LINKS)]
         self.jitter = _check.number("jitter", jitter, above=0.0, advice="the paper has 0.001")
         self.mean_z = _check.number(
@@ -103,7 +112,7 @@ class LatentVariance(Model):
             advice="0.0 is the paper's",
         )
         self._given_kernel_z = kernel_z
-        super().__init__(X, y, kernel, priors, mean)
+        super().__init__(X, y, kernel, priors, mean, known_sd=known_sd)
 
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
         self.kernel_z = checked_kernel("kernel_z", self._given_kernel_z, self.kernel)
@@ -127,9 +136,13 @@ class LatentVariance(Model):
         """One z per case."""
         return self.n
 
-    def noise(self, z: Array) -> LinkedNoise:
-        """The noise of y, given z."""
+    def linked(self, z: Array) -> LinkedNoise:
+        """The noise that z gives."""
         return LinkedNoise(self.link, z)
+
+    def noise(self, z: Array) -> Noise:
+        """The noise of y at the cases, given their z."""
+        return self._with_known(self.linked(z))
 
     def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
         z = unknowns.latent
@@ -167,7 +180,7 @@ class LatentVariance(Model):
     def _by_z(self, state: State, gradient: Gradient) -> Array:
         """Gradient of the likelihood by z, which is in the diagonal of C_y."""
         of_y = state.solved[0]
-        return gradient.diagonal * self.noise(state.latent).slope(
+        return gradient.diagonal * self.linked(state.latent).slope(
             state.theta[of_y.process.noise_place]
         )
 
@@ -190,7 +203,7 @@ class LatentVariance(Model):
         """
         of_y = state.solved[0]
         on_diagonal = np.diagonal(likelihood_weights(usable(of_y.factor)))
-        slope = self.noise(state.latent).slope(state.theta[of_y.process.noise_place])
+        slope = self.linked(state.latent).slope(state.theta[of_y.process.noise_place])
         precision = of_y.pulls() ** 2 - 2.0 * on_diagonal
         return np.stack(
             [state.latent - self.mean_z, on_diagonal * slope, 0.5 * (slope * precision) ** 2]
@@ -386,4 +399,4 @@ class ConditionedVariance(ConditionedOnNoise):
         mean, variance = self._of_z.conditional(X)
         sd = np.sqrt(variance + process.noise.at(theta[process.noise_place], X))
         z = self._model.mean_z + mean[:, None] + sd[:, None] * nodes
-        return self._model.noise(z).variance(theta[self._solved.process.noise_place])
+        return self._model.linked(z).variance(theta[self._solved.process.noise_place])

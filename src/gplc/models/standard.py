@@ -3,7 +3,7 @@
 import numpy as np
 
 from gplc._types import Array
-from gplc.models.base import Given, Model, State, Unknowns, Update
+from gplc.models.base import LEAST_VARIANCE, Given, Model, State, Unknowns, Update
 from gplc.processes import Dense, Layout, LearnedNoise, Noise, Process
 from gplc.samplers.hamiltonian import Hamiltonian
 from gplc.samplers.slice import Slice
@@ -11,6 +11,8 @@ from gplc.samplers.slice import Slice
 
 class Standard(Model):
     """y_i = f(x_i) + e_i,  f ~ GP(0, K),  e_i ~ N(0, sigma^2).
+
+    With known noise the variance of e_i is s_i^2 + sigma^2, or s_i^2 alone.
 
     theta = (theta of the kernel, log sigma). With the default kernel that is (log eta, log rho_1,
     ..., log rho_p, log sigma), `names` = ``signal_sd``, ``length_scale`` (with an index if ARD),
@@ -33,11 +35,12 @@ class Standard(Model):
     noise_is_gaussian = True
 
     def _noise(self) -> Noise:
-        """What is added to f; a subclass may have another one."""
+        """What is added to f besides known noise; a subclass may have another one."""
         return LearnedNoise()
 
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
-        return (Process.placed(layout, "C", self._main_kernel(), self.bound_rows, self._noise()),)
+        noise = self._with_known(self._noise() if self.learned_noise else None)
+        return (Process.placed(layout, "C", self._main_kernel(), self.bound_rows, noise),)
 
     def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
         return (Given(self.y),)
@@ -77,7 +80,9 @@ class ConditionedOnNoise:
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """The mean of f(x), and SDs of f(x) and the noise together."""
         mean, variance = self.function(X)
-        sds = np.sqrt(variance[:, None] + self._noise_variance(X, nodes))
+        # Without learned noise f may be known to rounding at a new row.
+        total = np.maximum(variance[:, None] + self._noise_variance(X, nodes), LEAST_VARIANCE)
+        sds = np.sqrt(total)
         return np.broadcast_to(mean[:, None], sds.shape), sds
 
     def means(self, X: Array, nodes: Array) -> Array:

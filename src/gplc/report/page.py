@@ -145,6 +145,8 @@ def _verdict(model: Any) -> Facts:
         "told": told,
         "rhat": max(row.rhat for row in told.rows.values()),
         "ess": min(min(row.ess_bulk, row.ess_tail) for row in told.rows.values()),
+        "error": told.prediction_error,
+        "next_step": told.next_step(),
         "most_rhat": MOST_RHAT,
         "least_ess": LEAST_ESS,
     }

@@ -73,6 +73,10 @@ class InBasis(Model):
     """
 
     def __init__(self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes, **more: Any) -> None:
+        if more.get("known_sd") is not None:
+            raise ValueError(
+                "a model in a basis takes no known_sd; fit without an approximation"
+            )
         self.axes = axes
         super().__init__(X, y, *settings, **more)
         self.bases = self._bases()

@@ -72,6 +72,10 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):
     def _bases(self) -> tuple[Basis, ...]:
         return (Basis(self._main_kernel(), self.axes.inputs, self.axes.latent),)
 
+    def noise_variance(self, theta: Array) -> float:
+        """sigma^2."""
+        return float(self.processes[0].noise.variance(theta[self.noise_place]))
+
     def _task(self, theta: Array, coefficients: tuple[Array, ...]) -> CovariateTask:
         basis = self.bases[0]
         on_grid = basis.of_latent(cells().cells.centres)

@@ -11,7 +11,6 @@ over a pool of values, so that sigma moves freely where it would creep with w he
 w_i is drawn from its pool, and g is forgotten. See docs/mathematics.md.
 """
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -88,7 +87,7 @@ class LatentFunction:
         level = self._free_root @ rng.standard_normal(self._free_root.shape[1])
         at_nodes = [term.at_nodes(w) for term in self._terms]
         drawn = [term.prior_draw(rng) for term in self._terms]
-        noise = math.sqrt(model.noise_variance(state.theta)) * rng.standard_normal(model.n)
+        noise = np.sqrt(model.noise_variances(state.theta)) * rng.standard_normal(model.n)
         missed = model.y - level - noise
         for at, coefficients in zip(at_nodes, drawn, strict=True):
             missed -= np.einsum("ij,ij->i", at, coefficients)
@@ -139,15 +138,19 @@ class FunctionPool(NamedTuple):
     @property
     def scale(self) -> tuple[Point, ScalarTarget] | None:
         """Log sigma, with every w_i summed out over its pool; None if it is fixed."""
-        model, entry = self.model, self.model.processes[0].noise_place.start
-        if model.noise_sd is not None:
+        model, place = self.model, self.model.processes[0].noise_place
+        if not model.learns_noise:
             return None
+        entry, theta = place.start, self.state.theta.copy()
 
         def evaluate(value: float) -> Point:
             prior = model.priors.log_density_of(entry, value)
             if impossible(prior):
                 return Point(value, prior)
-            return Point(value, pools.log_likelihood(self.squares, self.weights, value) + prior)
+            theta[entry] = value
+            variances = model.noise_variances(theta)
+            density = pools.log_likelihood(self.squares, self.weights, variances)
+            return Point(value, density + prior)
 
         return evaluate(float(self.state.theta[entry])), ScalarTarget(evaluate)
 
@@ -158,8 +161,8 @@ class FunctionPool(NamedTuple):
             theta = theta.copy()
             theta[model.processes[0].noise_place] = scale
         chosen = self.starts.copy()
-        log_noise_sd = 0.5 * math.log(model.noise_variance(theta))
-        pools.choose(rng.random(model.n), self.squares, self.weights, log_noise_sd, chosen)
+        variances = model.noise_variances(theta)
+        pools.choose(rng.random(model.n), self.squares, self.weights, variances, chosen)
         w = self.state.latent.copy()
         model.columns(w)[self.column] = self.candidates[np.arange(model.n), chosen]
         moved = model.moved(self.state, w, theta)

@@ -10,7 +10,9 @@ What cells leave of error does not matter. Let Z_i be the density of y_i that th
 that of w_i given g and y_i. Moves of (g, sigma, w) that would be right for p(g, sigma) times the
 product of Z_i q_i(w_i) are accepted by how much they change
 
-    prod_i N(w_i | 0, 1) N(y_i | g(x_i, w_i), sigma^2) / (Z_i q_i(w_i))
+    prod_i N(w_i | 0, 1) N(y_i | g(x_i, w_i), s_i^2) / (Z_i q_i(w_i)),
+
+s_i^2 being sigma^2 and what is known of the noise of that case.
 
 """
 
@@ -150,7 +152,7 @@ class Opened:
         return self._model.columns(self._state.latent)[self._column]
 
     def _variances(self, theta: Array) -> Array:
-        return np.full(self._model.n, self._model.noise_variance(theta))
+        return self._model.noise_variances(theta)
 
     def _scaled(self, theta: Array) -> Array:
         priors = self._model.priors
@@ -176,10 +178,11 @@ class Opened:
 
     def _evaluated(self, values: Array, flat: Array, y: Array) -> tuple[float, Array, Array]:
         """Log likelihood, its scores by g in the cells, and by log sigma: of every case."""
-        variances = self._variances(self._theta(flat))
+        theta = self._theta(flat)
+        variances, learned = self._variances(theta), self._model.learned_variance(theta)
         scores, by_variance = np.empty_like(values), np.empty(values.shape[0])
         density = compiled.log_likelihood(values, y, variances, grid().cells, scores, by_variance)
-        return density, scores, 2.0 * variances * by_variance
+        return density, scores, 2.0 * learned * by_variance
 
     def evaluate(self, flat: Array) -> Point:
         """The point at a position; its payload is the gradient there."""

@@ -29,7 +29,7 @@ from gplc.models.latent_covariate.moves import (
 from gplc.models.latent_covariate.prediction import ConditionedCovariate
 from gplc.models.latent_covariate.regrowth import FoldRegrowth
 from gplc.models.latent_covariate.sweep import CovariateSweep
-from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Process
+from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Noise, Process
 from gplc.processes.features import Features
 from gplc.samplers.choices import LearnedChoices
 from gplc.samplers.hamiltonian import Hamiltonian
@@ -69,8 +69,8 @@ class LatentCovariate(Model):
 
     Parameters
     ----------
-    X, y, kernel, priors, mean
-        As in every model; `kernel` is a function of x and w.
+    X, y, kernel, priors, mean, known_sd, learned_noise
+        As in every model; `kernel` is a function of x and w, and what is learned is sigma.
     n_latent : int
         Number of latent covariates of a case.
     noise_sd : float, optional
@@ -103,6 +103,9 @@ class LatentCovariate(Model):
         mean: Mean = None,
         n_latent: int = 1,
         noise_sd: float | None = None,
+        *,
+        known_sd: ArrayLike | None = None,
+        learned_noise: bool = True,
     ) -> None:
         self.n_covariates = _check.integer(
             "n_latent", n_latent, at_least=1, at_most=MOST_COVARIATES, advice="try 1"
@@ -117,7 +120,9 @@ class LatentCovariate(Model):
             )
         self.noise_sd = noise_sd
         self.latest_features: tuple[Any, Features | None] | None = None
-        super().__init__(X, y, kernel, priors, mean)
+        super().__init__(
+            X, y, kernel, priors, mean, known_sd=known_sd, learned_noise=learned_noise
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "latest_features": None}
@@ -156,7 +161,7 @@ class LatentCovariate(Model):
         return self.n_covariates
 
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
-        noise = LearnedNoise() if self.noise_sd is None else FixedNoise(self.noise_sd)
+        noise = self._with_known(self._own_noise())
         process = Process.placed(
             layout, "C", self._main_kernel(), self.bound_rows, noise, self.n_covariates
         )
@@ -168,6 +173,17 @@ class LatentCovariate(Model):
                     "otherwise), or use the standard model"
                 )
         return (process,)
+
+    def _own_noise(self) -> Noise | None:
+        """What is added to g besides known noise."""
+        if self.noise_sd is not None:
+            return FixedNoise(self.noise_sd)
+        return LearnedNoise() if self.learned_noise else None
+
+    @property
+    def learns_noise(self) -> bool:
+        """Whether sigma is a hyperparameter."""
+        return self.noise_sd is None and self.learned_noise
 
     @property
     def bound(self) -> Bound:
@@ -217,10 +233,16 @@ class LatentCovariate(Model):
     def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
         return (Given(self.y, self.columns(unknowns.latent)),)
 
-    def noise_variance(self, theta: Array) -> float:
-        """sigma^2."""
+    def noise_variances(self, theta: Array) -> Array:
+        """Variance of the noise of every case: (n,)."""
         process = self.processes[0]
-        return float(process.noise.variance(theta[process.noise_place]))
+        variance = process.noise.variance(theta[process.noise_place])
+        return variance if isinstance(variance, np.ndarray) else np.full(self.n, variance)
+
+    def learned_variance(self, theta: Array) -> float:
+        """sigma^2; zero if it is not learned."""
+        place = self.processes[0].noise_place
+        return math.exp(2.0 * theta[place.start]) if self.learns_noise else 0.0
 
     def log_latent_prior(self, latent: Array) -> float:
         """Log N(w | 0, I)."""

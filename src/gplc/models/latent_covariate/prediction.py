@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from gplc._linalg import usable
 from gplc._types import Array
 from gplc.kernels.cross import Cross
+from gplc.models.base import LEAST_VARIANCE
 from gplc.processes import Dense
 from gplc.processes.dense import gaussian_conditional
 
@@ -18,7 +19,17 @@ class ConditionedCovariate:
         self._bound, self._theta = process.bound, solved.theta[process.place]
         self._W = usable(solved.W)
         self._factor, self._pulls = usable(solved.factor), solved.pulls()
-        self._noise_variance = solved.noise.variance(solved.theta[process.noise_place])
+        self._noise, self._noise_theta = solved.noise, solved.theta[process.noise_place]
+
+    def _noise_variance(self, X: Array) -> Array:
+        """Variance of the noise of a new case, (rows, 1)."""
+        variance = self._noise.at(self._noise_theta, X)
+        return np.broadcast_to(variance, X.shape[:1])[:, None]
+
+    def _sds(self, X: Array, variance: Array) -> Array:
+        """SDs of y from variances of g."""
+        # Without learned noise g may be known to rounding at a new row.
+        return np.sqrt(np.maximum(variance + self._noise_variance(X), LEAST_VARIANCE))
 
     def _nodes(self, nodes: Array) -> Array:
         """Values of w* as columns: (n_covariates, s)."""
@@ -40,7 +51,7 @@ class ConditionedCovariate:
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """Means and SDs of y given w* = each node."""
         mean, variance = self._given_latent(self._cross(X), nodes)
-        return mean, np.sqrt(variance + self._noise_variance)
+        return mean, self._sds(X, variance)
 
     def components_between(
         self, X: Array, nodes: Array, few: Array, nearest: NDArray[np.intp]
@@ -48,7 +59,7 @@ class ConditionedCovariate:
         """The same, where the variance at each node is that at the nearest of a few others."""
         cross = self._cross(X)
         _, variance = self._given_latent(cross, few)
-        sds = np.sqrt(variance + self._noise_variance)
+        sds = self._sds(X, variance)
         return cross.times(self._nodes(nodes), self._pulls), sds[:, nearest]
 
     def means(self, X: Array, nodes: Array) -> Array:
@@ -70,4 +81,4 @@ class ConditionedCovariate:
         centre, spread = self._function(cross)
         # E over g of (integral of g^2) - f^2. The nodes are a sample: never below the noise.
         inside = np.mean((mean - centre[:, None]) ** 2 + variance, axis=1) - spread
-        return np.maximum(inside, 0.0) + self._noise_variance
+        return np.maximum(inside, 0.0) + self._noise_variance(X)[:, 0]

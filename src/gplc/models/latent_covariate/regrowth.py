@@ -140,7 +140,7 @@ class _Opened:
         """The window given the cases outside, whose w is given; None if it cannot be computed."""
         model, m, q = self._model, window.size, self._kept.size
         at_w = self._features.of_latent(w[outside])
-        variance = model.noise_variance(self._state.theta)
+        variances = model.noise_variances(self._state.theta)
         outer, across, inner = (
             np.ix_(outside, outside),
             np.ix_(window, outside),
@@ -152,7 +152,7 @@ class _Opened:
             own = at_w[:, first : first + r]
             covariance += product.amplitude[outer] * (own @ own.T)
             first += r
-        covariance.flat[:: outside.size + 1] += variance
+        covariance.flat[:: outside.size + 1] += variances[outside]
         lower, status = lapack.dpotrf(covariance, lower=1, overwrite_a=1)
         if status != 0:
             return None
@@ -166,7 +166,7 @@ class _Opened:
         whitened, _ = lapack.dtrtrs(lower, model.y[outside], lower=1)
         described = Window(
             model.y[window],
-            np.full(m, variance),
+            variances[window],
             solved.T @ whitened,
             prior.reshape(m * q, -1) - solved.T @ solved,
         )

@@ -48,7 +48,7 @@ class CovariateSweep:
         upper, whitened = solved.factor.upper.copy(), solved.factor.whitened.copy()
         counts = np.zeros(covariate_sweep.N_COUNTS, dtype=np.int64)
         limits = Limits(width, max_steps, max_shrinks)
-        noise = model.noise_variance(theta)
+        noise = model.noise_variances(theta)
         for column, values in enumerate(model.columns(w)):
             running = (upper, whitened, counts)
             terms = self._terms(solved.pieces, w, column)
@@ -107,7 +107,7 @@ class PlainSweep(NamedTuple):
     w: Array
     y: Array
     row: Callable[[int, float, Cases], Array]
-    noise_variance: float
+    noise: Array
     upper: Array
     whitened: Array
     counts: NDArray[np.int64]
@@ -135,8 +135,9 @@ class PlainSweep(NamedTuple):
         solved, variance = np.ascontiguousarray(row[:, :size]), float(row[0, size])
         solve_lower_rows(self.upper, size, solved)
         gap = self.y[case] - float(solved[0] @ self.whitened[:size])
-        variance = (variance + self.noise_variance) - float(solved[0] @ solved[0])
-        variance = covariate_sweep.mended(variance, self.noise_variance, self.counts)
+        noise = float(self.noise[case])
+        variance = (variance + noise) - float(solved[0] @ solved[0])
+        variance = covariate_sweep.mended(variance, noise, self.counts)
         density = covariate_sweep.log_density(value, gap, variance)
         return Point(value, density, (solved[0], gap, variance))
 
