@@ -1,6 +1,7 @@
 """What all estimators share, on scikit-learn's contract: checks, units, fits, predictions."""
 
 import dataclasses
+import functools
 import math
 import os
 import warnings
@@ -28,17 +29,31 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
-from gplc.estimators.results import Band, Interrupted
+from gplc.estimators.results import Approximated, ApproximationWarning, Band, Interrupted
 from gplc.estimators.scaling import Scaling
+from gplc.estimators.sizes import (
+    EXACT_ROWS,
+    MOST_INPUTS,
+    ROUNDS,
+    TOLERATED_ERROR,
+    affordable,
+    chosen_axes,
+    measured_error,
+    ranges_of,
+    scales_of,
+)
 from gplc.kernels import Constant, Kernel
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
+from gplc.models.in_basis import IN_BASIS, InBasis
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
 from gplc.predictive import Predictive
+from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
 
 MeanFunction = Mean | Callable[[Array], ArrayLike]
+Approximation = Hilbert | Literal["auto"] | None
 RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 # Nodes of a draw: what is gained ends far below, and a file may not ask for any amount of memory.
@@ -109,6 +124,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
     random_state: RandomState = None
     progress: bool | Literal["auto"] = False
     checkpoint: str | os.PathLike[str] | None = None
+    approximation: Approximation = "auto"
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -160,15 +176,88 @@ class BaseGP(RegressorMixin, BaseEstimator):
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response))
-            plan = self._plan(model)
-            run = sample(model, plan, _seed(self.random_state), self._marks(model))
-            self.model_ = model
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
-            self._take(run)
+            self._sample(x_scaling.apply(inputs), y_scaling.apply(response))
         return self._unless_interrupted()
+
+    def _sample(self, X: Array, y: Array) -> None:
+        """Set all that sampling sets; in a basis twice, if the first turns out too small."""
+        wanted, seed = self._wanted_basis(X), _seed(self.random_state)
+        axes = None
+        if wanted is not None:
+            axes = chosen_axes(self._model, X, y, wanted, self._has_latent)
+        for rounds_left in reversed(range(ROUNDS)):
+            self.model_ = model = self._model(X, y, axes)
+            run = sample(model, self._plan(model), seed, self._marks(model))
+            self._take_chains(run.chains, run.seed)
+            better = self._better_axes(wanted)
+            if better is None or not rounds_left or run.stopped.startswith("Interrupted"):
+                break
+            axes = better
+        self._take(run)
+
+    @property
+    def _has_latent(self) -> bool:
+        return not self.model_class.noise_is_gaussian
+
+    def _wanted_basis(self, X: Array) -> Hilbert | None:
+        """The basis to sample in; None for the exact model."""
+        if self.approximation is None:
+            return None
+        why = self._without_basis(X)
+        if isinstance(self.approximation, Hilbert):
+            if why:
+                raise ValueError(
+                    f"approximation={self.approximation!r} cannot be used: {why}; use "
+                    "approximation=None"
+                )
+            return self.approximation
+        return Hilbert() if not why and len(X) > EXACT_ROWS else None
+
+    def _without_basis(self, X: Array) -> str:
+        """Why there is no basis for this model; empty if there is one."""
+        in_basis = IN_BASIS.get(self.model_class.key)
+        if in_basis is None or not issubclass(in_basis, self.model_class):
+            return f"{self.model_class.__name__} has no such form"
+        if X.shape[1] > MOST_INPUTS:
+            return f"there are {X.shape[1]} inputs, and a grid of functions ends at {MOST_INPUTS}"
+        if self.sampler != "default":
+            return f"sampler={self.sampler!r} is of the exact model"
+        settings = self._model_settings()
+        if settings.get("n_latent", 1) > 1:
+            return f"n_latent is {settings['n_latent']}"
+        kernels = [self.kernel, settings.get("kernel_z")]
+        found = [unsupported(each) for each in kernels if each is not None]
+        return next((why for why in found if why), "")
+
+    def _better_axes(self, wanted: Hilbert | None) -> Axes | None:
+        """Axes for the length scales that were found, if those of the fit were too small for them.
+
+        Sets `approximation_`. Sizes that the user chose are theirs, and are warned of.
+        """
+        model = self.model_
+        self.approximation_ = None
+        if wanted is None or not isinstance(model, InBasis):
+            return None
+        error = measured_error(model, self.draws_)
+        self.approximation_ = Approximated(model.axes, error)
+        if error <= TOLERATED_ERROR:
+            return None
+        if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
+            warnings.warn(
+                f"covariances in the basis are off by {error:.1%} of the variance where the "
+                "posterior is; give more functions, or a farther boundary, in approximation=",
+                ApproximationWarning,
+                stacklevel=5,
+            )
+            return None
+        ranges = ranges_of(model.X)
+        halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
+        theta = self.draws_.theta.reshape(-1, len(model.names))
+        scales = scales_of(model, theta, halves)
+        return affordable(wanted.axes(ranges, scales, self._has_latent))
 
     def extend(self, draws: int) -> Self:
         """Go on with the chains of a finished fit.
@@ -227,6 +316,15 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 f"sampler must be the name of a scheme or a list of Update, got "
                 f"{_check.shown(self.sampler)}; choose from {list(self.model_class.schemes)}"
             )
+        if not (
+            self.approximation is None
+            or isinstance(self.approximation, Hilbert)
+            or (isinstance(self.approximation, str) and self.approximation == "auto")
+        ):
+            raise ValueError(
+                f"approximation must be None, 'auto' or Hilbert(...), got "
+                f"{_check.shown(self.approximation)}; 'auto' is a good choice"
+            )
         if not isinstance(self.standardize, bool | np.bool_):
             raise ValueError(
                 f"standardize must be True or False, got {_check.shown(self.standardize)}"
@@ -243,8 +341,12 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 advice="400 is a good number; None means all",
             )
 
-    def _model(self, inputs: Array, response: Array) -> Model:
-        return self.model_class(
+    def _model(self, inputs: Array, response: Array, axes: Axes | None = None) -> Any:
+        """The exact model, or the one in a basis on these axes."""
+        made: Callable[..., Model] = self.model_class
+        if axes is not None:
+            made = functools.partial(IN_BASIS[self.model_class.key], axes=axes)
+        return made(
             inputs,
             response,
             kernel=self.kernel,
@@ -300,13 +402,13 @@ class BaseGP(RegressorMixin, BaseEstimator):
             chains=self.chains,
             warmup=self.warmup,
             random_state=type(self.random_state).__name__ if generator else self.random_state,
+            **({"axes": model.axes} if isinstance(model, InBasis) else {}),
             **self._model_settings(),
         )
 
     def _take(self, run: Run) -> None:
         """Set everything that follows from a run, and warn unless it is fine."""
-        self.seed_ = run.seed
-        self._take_chains(run.chains)
+        self._take_chains(run.chains, run.seed)
         told = diagnose(self.draws_, run.chains, run.stopped)
         rows = {with_names(cast(HasData, self), name): row for name, row in told.rows.items()}
         self.diagnostics_ = dataclasses.replace(told, rows=rows)
@@ -317,9 +419,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _take_chains(self, chains: list[Chain]) -> None:
-        self.chains_ = chains
-        seed = self.seed_
+    def _take_chains(self, chains: list[Chain], seed: np.random.SeedSequence) -> None:
+        self.chains_, self.seed_ = chains, seed
         node_seeds = chain_seeds(
             np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, NODE_KEY)),
             len(chains),
@@ -344,19 +445,22 @@ class BaseGP(RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         save(self, path)
 
-    def _restore(self, saved: Saved) -> Self:
+    def _restore(self, saved: Saved, axes: Axes | None = None) -> Self:
         """Set all that a fit sets, from a file."""
         self._check_settings()
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
-        self.model_ = self._model(arrays["X"], arrays["y"])
+        self.model_ = self._model(arrays["X"], arrays["y"], axes)
+        self.approximation_ = None
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
-        self.seed_ = saved.seed
-        self._take_chains(saved.chains(self.model_))
+        self._take_chains(saved.chains(self.model_), saved.seed)
+        if isinstance(self.model_, InBasis):
+            error = measured_error(self.model_, self.draws_)
+            self.approximation_ = Approximated(self.model_.axes, error)
         self.diagnostics_ = Diagnostics.from_record(records["diagnostics"])
         return self
 
@@ -374,7 +478,27 @@ class BaseGP(RegressorMixin, BaseEstimator):
         """Rows of X in standard units, and the known part of their mean."""
         check_is_fitted(self, "posterior_")
         inputs: Array = self._validated(X, reset=False)
-        return self.x_scaling_.apply(inputs), self._known_mean(inputs)
+        scaled = self.x_scaling_.apply(inputs)
+        if isinstance(self.model_, InBasis):
+            self._check_reach(inputs, scaled)
+        return scaled, self._known_mean(inputs)
+
+    def _check_reach(self, inputs: Array, scaled: Array) -> None:
+        """Refuse rows at which the functions of a basis say nothing of the process."""
+        found = self.model_.outside(scaled)
+        if found is None:
+            return
+        row, column = found
+        axis, scaling = self.model_.axes.inputs[column], self.x_scaling_
+        ends = np.array([axis.centre - axis.reach, axis.centre + axis.reach])
+        low, high = ends * scaling.scale[column] + scaling.location[column]
+        names = getattr(self, "feature_names_in_", None)
+        name = f"column {column}" if names is None else f"{names[column]!r}"
+        raise ValueError(
+            f"row {row} of X has {inputs[row, column]:.6g} in {name}, beyond what the basis of "
+            f"this fit reaches, {low:.6g} to {high:.6g}; leave such rows out, or fit with "
+            "approximation=None, or with a larger boundary"
+        )
 
     def _on_scale_of_y(
         self, source: ComponentSource, known: Array | float, X: ArrayLike

@@ -52,6 +52,9 @@ class StandardGP(BaseGP):
         File that keeps the run as it goes. A fit with the same data and settings resumes it;
         other data or settings are refused. If it cannot be written any more (a full disk), or
         another process has written it, there is a warning, and the run goes on without it.
+    approximation : "auto", None or Hilbert
+        None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
+        to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.
 
     Attributes
     ----------
@@ -61,6 +64,8 @@ class StandardGP(BaseGP):
         R-hat, effective sample sizes and more; prints as a table with a verdict.
     chains_ : list of Chain
         The chains themselves: acceptance rates, numerical events, seconds.
+    approximation_ : Approximated or None
+        The basis that was used and how good it is; None if the fit is exact.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     target_name_ : str or None

@@ -222,9 +222,19 @@ class Model(ABC):
         return self.X
 
     @property
-    def needs_nodes(self) -> bool:
-        """Whether anything is left unknown of a new case, given a draw."""
-        return self.n_latent > 0
+    def latent_of_cases(self) -> bool:
+        """Whether the latent values are those of the cases, and not summed out."""
+        return bool(self.latent_name)
+
+    def components_of(self, nodes: int) -> int:
+        """Components that one draw with so many nodes gives to a prediction."""
+        # The standard model knows all it needs of a new case: one component.
+        return nodes // self.node_size if self.n_latent else 1
+
+    @property
+    def component_weights(self) -> Array | None:
+        """How much each of them counts; None if all count equally."""
+        return None
 
     @property
     def row_size(self) -> int:

@@ -12,12 +12,14 @@ it is can be measured (`Basis.error`).
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gplc import _check
 from gplc._compiled.sines import products_of_sines
 from gplc._types import Array
 from gplc.kernels import Constant, Kernel, Linear
@@ -60,6 +62,143 @@ class Axis(NamedTuple):
 # (a correlation of exp(-(2 * 1.86)^2 / 2) with a mirror image), and frequencies go up to so many
 # over ell (the share of a Gaussian beyond). With ell = rho / sqrt(2) for the squared exponential.
 MARGIN, HIGHEST = 1.86, 3.3
+# New rows may be a little beyond the range of the data: by so much of it.
+SLACK = 0.05
+
+
+@dataclass(frozen=True)
+class Hilbert:
+    """An approximation by products of sines, for up to three inputs and any number of rows.
+
+    What is not given is chosen from the data (see docs/large.md).
+
+    Parameters
+    ----------
+    functions : int or sequence of int, optional
+        How many functions there are of each input.
+    boundary : float or sequence of float, optional
+        Where all functions are zero, in units of half the range of each input, from its middle.
+    latent_functions, latent_boundary
+        The same for the latent covariate of GPLC, which ranges over -4 to 4.
+
+    Examples
+    --------
+    >>> Hilbert(functions=30, boundary=1.5).axes([(0.0, 1.0)], None).inputs[0].boundary
+    0.7875
+    """
+
+    functions: int | Sequence[int] | None = None
+    boundary: float | Sequence[float] | None = None
+    latent_functions: int | None = None
+    latent_boundary: float | None = None
+
+    def __post_init__(self) -> None:
+        # As tuples they can be compared, and are the same after a file.
+        for name in ("functions", "boundary"):
+            if isinstance(value := getattr(self, name), list | np.ndarray):
+                object.__setattr__(self, name, tuple(np.asarray(value).tolist()))
+        for value in _each(self.functions):
+            _check.integer("functions", value, at_least=2, advice="30 is a good start")
+        for value in _each(self.boundary):
+            _check.number("boundary", value, at_least=1.05, advice="1.5 is a good start")
+        for value in _each(self.latent_functions):
+            _check.integer("latent_functions", value, at_least=2, advice="12 is a good start")
+        for value in _each(self.latent_boundary):
+            _check.number("latent_boundary", value, at_least=1.2, advice="2.0 is a good start")
+
+    def is_complete(self, with_latent: bool) -> bool:
+        """Whether nothing is left to choose."""
+        wanted = [self.functions, self.boundary]
+        wanted += [self.latent_functions, self.latent_boundary] if with_latent else []
+        return all(each is not None for each in wanted)
+
+    def axes(
+        self,
+        ranges: Sequence[tuple[float, float]],
+        scales: "Scales | None",
+        with_latent: bool = False,
+    ) -> "Axes":
+        """Axes for inputs in these ranges, with what is not given taken from length scales."""
+        count = len(ranges)
+        functions = _per_input("functions", self.functions, count)
+        boundary = _per_input("boundary", self.boundary, count)
+        inputs = tuple(
+            _with(_axis(ranges[k], scales, k), functions[k], boundary[k]) for k in range(count)
+        )
+        if not with_latent:
+            return Axes(inputs)
+        of_w = latent_axis(*(scales.latent if scales else (2.0, 4.0)))
+        return Axes(inputs, _with(of_w, self.latent_functions, self.latent_boundary))
+
+
+def _each(value: Any) -> Sequence[Any]:
+    if value is None:
+        return ()
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _per_input(name: str, value: Any, count: int) -> Sequence[Any]:
+    if not isinstance(value, tuple):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(
+            f"{name} must be one number, or one for each of the {count} inputs, got {value!r}"
+        )
+    return value
+
+
+def _with(axis: "Axis", functions: int | None, boundary: float | None) -> "Axis":
+    if boundary is not None:
+        axis = axis._replace(boundary=float(boundary) * axis.half_range)
+    return axis if functions is None else axis._replace(functions=int(functions))
+
+
+def _axis(ends: tuple[float, float], scales: "Scales | None", k: int) -> "Axis":
+    lowest, highest = ends
+    slack = SLACK * 0.5 * (highest - lowest)
+    half = max(0.5 * (highest - lowest), 1e-3)
+    shortest, longest = scales.inputs[k] if scales else (half, half)
+    return axis_for(lowest - slack, highest + slack, shortest, longest)
+
+
+class Scales(NamedTuple):
+    """Shortest and longest length scale that a basis has to be good for."""
+
+    inputs: tuple[tuple[float, float], ...]
+    latent: tuple[float, float] = (2.0, 4.0)
+
+
+class Axes(NamedTuple):
+    """Where the functions of a basis live: an axis for every input, and one for w."""
+
+    inputs: tuple[Axis, ...]
+    latent: Axis | None = None
+
+    def record(self) -> dict[str, Any]:
+        """In JSON's terms."""
+        latent = None if self.latent is None else [float(each) for each in self.latent]
+        return {"inputs": [[float(v) for v in axis] for axis in self.inputs], "latent": latent}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> "Axes":
+        """From what `record` gave.
+
+        Examples
+        --------
+        >>> axes = Axes((axis_for(0.0, 1.0, 0.5, 1.0),), latent_axis(2.0, 4.0))
+        >>> Axes.from_record(axes.record()) == axes
+        True
+        """
+        latent = record["latent"]
+        return cls(
+            tuple(_axis_from(each) for each in record["inputs"]),
+            None if latent is None else _axis_from(latent),
+        )
+
+
+def _axis_from(values: Sequence[float]) -> Axis:
+    centre, half_range, boundary, functions = map(float, values)
+    return Axis(centre, half_range, boundary, int(functions))
 
 
 def axis_for(lowest: float, highest: float, shortest: float, longest: float) -> Axis:
@@ -77,10 +216,10 @@ def axis_for(lowest: float, highest: float, shortest: float, longest: float) -> 
     >>> axis_for(-1.0, 1.0, 0.5, 1.0).functions
     14
     """
-    half_range = max(0.5 * (highest - lowest), 1e-3)
+    half_range = float(max(0.5 * (highest - lowest), 1e-3))
     boundary = half_range + MARGIN * longest / math.sqrt(2.0)
     functions = math.ceil(HIGHEST * math.sqrt(2.0) / shortest * 2.0 * boundary / math.pi)
-    return Axis(0.5 * (lowest + highest), half_range, boundary, max(functions, 3))
+    return Axis(float(0.5 * (lowest + highest)), half_range, boundary, max(functions, 3))
 
 
 def latent_axis(shortest: float, longest: float) -> Axis:
@@ -202,9 +341,7 @@ class Sines(Term):
             return
         columns = np.ascontiguousarray(X[:, self._columns])
         values = np.empty((len(X), self.shape[0]))
-        products_of_sines(
-            columns, self._lowest, self._rates, self._numbers, self._factor, values
-        )
+        products_of_sines(columns, self._lowest, self._rates, self._numbers, self._factor, values)
         out[:] = values
 
     def of_latent(self, w: Array) -> Array:
@@ -275,7 +412,7 @@ class Basis:
         self._own = _slices([m * r for m, r in shapes])
         # Of every coefficient: which function of x, and which of w, it goes with.
         pairs = [
-            np.indices(shape).reshape(2, -1) + [[rows.start], [kinds.start]]
+            np.indices(shape).reshape(2, -1) + np.array([[rows.start], [kinds.start]])
             for shape, rows, kinds in zip(shapes, self._rows, self._kinds, strict=True)
         ]
         self.row_place, self.kind_place = np.concatenate(pairs, axis=1)

@@ -5,7 +5,8 @@ is the sum of these over the blocks. Nothing of the size of the data is ever mad
 """
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class Rows(Protocol):
     """Rows of X and y, somewhere."""
 
     @property
-    def count(self) -> int:
+    def n(self) -> int:
         """How many there are."""
 
     def total(self, task: Task) -> tuple[Array, ...]:
@@ -32,7 +33,8 @@ class Rows(Protocol):
         """At most so many rows, chosen evenly."""
 
 
-class RowsHere(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RowsHere:
     """Rows in the memory of this process.
 
     Examples
@@ -46,14 +48,14 @@ class RowsHere(NamedTuple):
     y: Array
 
     @property
-    def count(self) -> int:
+    def n(self) -> int:
         """The length of y."""
         return self.y.size
 
     def total(self, task: Task) -> tuple[Array, ...]:
         """Block after block, always in the same order."""
         sums: list[Array] = []
-        for begin in range(0, self.count, BLOCK_ROWS):
+        for begin in range(0, self.n, BLOCK_ROWS):
             block = slice(begin, begin + BLOCK_ROWS)
             found = task(self.X[block], self.y[block])
             if not sums:
@@ -65,6 +67,6 @@ class RowsHere(NamedTuple):
 
     def some(self, rng: np.random.Generator, most: int) -> tuple[Array, Array]:
         """Every k-th row, from a random one on."""
-        stride = -(-self.count // most)
+        stride = -(-self.n // most)
         first = int(rng.integers(stride))
         return self.X[first::stride], self.y[first::stride]

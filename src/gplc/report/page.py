@@ -224,7 +224,7 @@ def _relevance(model: Any) -> Facts | None:
 
 
 def _latent(model: Any) -> Facts | None:
-    if not model.model_.latent_name:
+    if not model.model_.latent_of_cases:
         return None
     return {"picture": _picture(model, plots.latent, "Latent values against residuals")}
 

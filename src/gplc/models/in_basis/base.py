@@ -18,7 +18,7 @@ from gplc._types import Array
 from gplc.models.base import Model, Part, Unknowns, Update
 from gplc.models.in_basis.frame import Evidence, Frame, dense_places
 from gplc.models.landmarks import Landmarks, landmarks_of
-from gplc.processes.hilbert import Axis, Basis
+from gplc.processes.hilbert import Axes, Basis
 from gplc.processes.rows import Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
 from gplc.samplers.protocol import FrameTarget, GradientTarget, Point
@@ -27,15 +27,9 @@ from gplc.samplers.slice import OccasionalSlice
 # Rows that a kernel is tried on, that landmarks are chosen from, that evidence comes from, and
 # that a chain begins with.
 TRIED, LANDMARK_ROWS, EVIDENCE_ROWS, FIRST_ROWS = 50, 5000, 1024, 1000
-# The slice updates that keep a chain from being held begin as a share of the iterations.
-WIDE_SHARE = 0.2
-
-
-class Axes(NamedTuple):
-    """Where the functions of a basis live: an axis for every input, and one for w."""
-
-    inputs: tuple[Axis, ...]
-    latent: Axis | None = None
+# What the noise learns is sampled by slices besides, in such a share of the iterations: little
+# noise can be nearly no noise, over a wide range.
+WIDE_SHARE = 0.5
 
 
 class Sums(NamedTuple):
@@ -72,11 +66,11 @@ class InBasis(Model):
         Where the functions live.
     """
 
-    def __init__(self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes, **more: Any) -> None:
+    def __init__(
+        self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes, **more: Any
+    ) -> None:
         if more.get("known_sd") is not None:
-            raise ValueError(
-                "a model in a basis takes no known_sd; fit without an approximation"
-            )
+            raise ValueError("a model in a basis takes no known_sd; fit without an approximation")
         self.axes = axes
         super().__init__(X, y, *settings, **more)
         self.bases = self._bases()
@@ -138,6 +132,11 @@ class WithCoefficients(InBasis):
 
     latent_name = "coefficients"
 
+    @property
+    def latent_of_cases(self) -> bool:
+        """They are coefficients."""
+        return False
+
     def __init__(self, *data: Any, **settings: Any) -> None:
         super().__init__(*data, **settings)
         importance = np.concatenate([basis.importance() for basis in self.bases])
@@ -191,11 +190,11 @@ class WithCoefficients(InBasis):
         return result
 
     def coefficients(self, theta: Array, u: Array) -> tuple[Array, ...]:
-        """b = s(theta) u, of each basis."""
+        """B = s(theta) u, of each basis."""
         with np.errstate(all="ignore"):
             return self._splits(np.exp(self.log_sds(theta)) * u)
 
-    def state(self, unknowns: Unknowns) -> BasisState:
+    def state(self, unknowns: Unknowns) -> BasisState:  # type: ignore[override]
         """The state at `unknowns`: one pass over the rows."""
         theta, u = unknowns
         self.ledger["passes over the rows"] += 1
@@ -225,7 +224,8 @@ class WithCoefficients(InBasis):
 
     def condition(self, unknowns: Unknowns) -> Any:
         """Fix the unknowns at one draw: no pass over the rows is needed."""
-        return self._conditioned(BasisState(*unknowns, None, 0.0))
+        state: Any = BasisState(*unknowns, None, 0.0)
+        return self._conditioned(state)
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """U ~ N(0, I)."""
@@ -243,10 +243,10 @@ class WithCoefficients(InBasis):
     def _components_at_landmarks(self, conditioned: Any) -> tuple[Array, Array]:
         return Model._components_at_landmarks(self, conditioned)
 
-    def _vector(self, state: Any) -> Any:
+    def _vector(self, state: Any, *_: Any) -> Any:
         return Model._vector(self, state)
 
-    def _at_vector(self, theta: Array, latent: Array) -> Any:
+    def _at_vector(self, theta: Array, latent: Array, *_: Any) -> Any:
         return Model._at_vector(self, theta, latent)
 
     def _gradient_of_vector(self, state: Any) -> Array:
@@ -274,7 +274,7 @@ class WithCoefficients(InBasis):
                 basis.features(X)[:, basis.row_place] * each[:, basis.kind_place]
                 for basis, each in zip(self.bases, scores, strict=True)
             ]
-        share = self.rows.count / len(X)
+        share = self.rows.n / len(X)
         return Evidence.of(*state.unknowns, np.hstack(told), of_noise, share, self.dense_places)
 
     def _given_frame(self, state: BasisState, frame: Array) -> tuple[Point, GradientTarget]:
@@ -289,10 +289,10 @@ class WithCoefficients(InBasis):
     def default_scheme(self, leaps: int = 12) -> list[Update]:
         """Theta and the coefficients together, in coordinates that suit what the rows say.
 
-        Now and then slice updates of what the noise learns.
+        Then slice updates of what the noise learns, in many of the iterations.
         """
         noise = self.names[self.noise_place]
-        wide = [Update(name, OccasionalSlice(share=WIDE_SHARE)) for name in noise]
+        wide = [Update(name, OccasionalSlice(least=WIDE_SHARE)) for name in noise]
         return [Update("framed", FramedHamiltonian(leaps)), *wide]
 
     schemes = {"default": default_scheme}  # noqa: RUF012
@@ -314,7 +314,7 @@ class WithCoefficients(InBasis):
 
     def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
         """A draw of y given the unknowns."""
-        conditioned = self._conditioned(BasisState(*unknowns, None, 0.0))
+        conditioned = self.condition(unknowns)
         nodes = rng.standard_normal((self.n, self.node_size))
         drawn = np.empty(self.n)
         for i, (x, node) in enumerate(zip(self.X, nodes, strict=True)):

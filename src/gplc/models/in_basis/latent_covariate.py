@@ -1,13 +1,15 @@
 """GPLC in a basis: g has coefficients, and every w_i is summed out over cells."""
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from gplc._compiled import cells as compiled
 from gplc._types import Array
+from gplc.models.base import Unknowns
 from gplc.models.in_basis.base import FIRST_ROWS, WithCoefficients
 from gplc.models.latent_covariate.marginal import Grid, grid
 from gplc.models.latent_covariate.model import (
@@ -28,7 +30,8 @@ def cells() -> Grid:
     return grid(N_CELLS, LATENT_END)
 
 
-class CovariateTask(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CovariateTask:
     """What a block of rows says of g, with w summed out."""
 
     basis: Basis
@@ -48,13 +51,15 @@ class CovariateTask(NamedTuple):
         """Log likelihood; its derivatives by g in the cells and by log sigma, of each row."""
         scores, by_variance = np.empty_like(values), np.empty(y.size)
         variances = np.full(y.size, self.variance)
-        value = compiled.log_likelihood(
-            values, y, variances, cells().cells, scores, by_variance
+        value = compiled.log_likelihood(values, y, variances, cells().cells, scores, by_variance)
+        return (
+            value - 0.5 * y.size * math.log(2.0 * math.pi),
+            scores,
+            2.0 * variances * by_variance,
         )
-        return value - 0.5 * y.size * math.log(2.0 * math.pi), scores, 2.0 * variances * by_variance
 
 
-class LatentCovariateInBasis(WithCoefficients, LatentCovariate):
+class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore[misc]
     """`LatentCovariate` with g(x, w) = sum of b_jr phi_j(x) psi_r(w), every w_i summed out.
 
     Examples
@@ -71,6 +76,28 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):
 
     def _bases(self) -> tuple[Basis, ...]:
         return (Basis(self._main_kernel(), self.axes.inputs, self.axes.latent),)
+
+    def components_of(self, nodes: int) -> int:
+        """One for each cell of w, whatever the nodes."""
+        return N_CELLS
+
+    @property
+    def component_weights(self) -> Array:
+        """The probabilities of the cells."""
+        return cells().weights / cells().weights.sum()
+
+    def _components_at_landmarks(self, conditioned: Any) -> tuple[Array, Array]:
+        return conditioned.at_nodes(self.landmarks.X, self._landmark_nodes)
+
+    def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
+        """A draw of y given the unknowns."""
+        conditioned, w = self.condition(unknowns), rng.standard_normal(self.n)
+        means = [
+            conditioned.at_nodes(x[None], node)[0][0, 0]
+            for x, node in zip(self.X, w[:, None], strict=True)
+        ]
+        sd = math.sqrt(self.noise_variance(unknowns.theta))
+        return np.array(means) + sd * rng.standard_normal(self.n)
 
     def noise_variance(self, theta: Array) -> float:
         """sigma^2."""
@@ -104,7 +131,7 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):
         features = self.bases[0].products(X, w)
         return self._regressed(rng, features, y, sd, self.log_sds(theta))
 
-    def _conditioned(self, state: Any) -> "ConditionedOnFunction":  # type: ignore[override]
+    def _conditioned(self, state: Any) -> Any:
         (b,) = self.coefficients(state.theta, state.latent)
         return ConditionedOnFunction(self.bases[0], b, self.noise_variance(state.theta))
 
@@ -119,19 +146,24 @@ class ConditionedOnFunction:
         return self._basis.at_rows(self._basis.features(X), self._b)
 
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
-        """g(x, w*) at each node, and sigma."""
-        means = self.means(X, nodes)
-        return means, np.full(means.shape, math.sqrt(self._variance))
+        """g(x, w*) in each cell, and SDs of y, which allow for how steep g is there."""
+        values = self.means(X, nodes)
+        slopes = compiled.slopes_of(values, cells().cells)
+        return values, np.sqrt(self._variance + cells().cells.variances * slopes**2)
 
     def means(self, X: Array, nodes: Array) -> Array:
-        """g(x, w*) at each node."""
-        return np.asarray(self._at_rows(X) @ self._basis.of_latent(nodes).T)
+        """g(x, w*) in each cell."""
+        return np.asarray(self._at_rows(X) @ self._basis.of_latent(cells().cells.centres).T)
+
+    def at_nodes(self, X: Array, nodes: Array) -> tuple[Array, Array]:
+        """g(x, w*) at each node, and sigma."""
+        means = np.asarray(self._at_rows(X) @ self._basis.of_latent(nodes).T)
+        return means, np.full(means.shape, math.sqrt(self._variance))
 
     def _moments(self, X: Array) -> tuple[Array, Array]:
         """Mean and variance of g(x, w) over w."""
-        on_grid, weights = self._basis.of_latent(cells().cells.centres), cells().weights
-        values = self._at_rows(X) @ on_grid.T
-        weights = weights / weights.sum()
+        values = self.means(X, np.empty(0))
+        weights = cells().weights / cells().weights.sum()
         mean = values @ weights
         return mean, (values - mean[:, None]) ** 2 @ weights
 

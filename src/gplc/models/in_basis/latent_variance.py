@@ -1,6 +1,7 @@
 """GPLV in a basis: f and z both have coefficients, and rows are independent given these."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,8 @@ LOG_MEAN, LOG_SD = -0.635, 1.11
 FIRST_SD = 0.5
 
 
-class VarianceTask(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class VarianceTask:
     """What a block of rows says of f = Phi a and z = m + Psi b."""
 
     bases: tuple[Basis, ...]
@@ -78,10 +80,9 @@ class LatentVarianceInBasis(WithCoefficients, LatentVariance):
         inputs = self.axes.inputs
         return Basis(self._main_kernel(), inputs), Basis(self.kernel_z, inputs)
 
-    @property
-    def needs_nodes(self) -> bool:
-        """Z at a new row is known with the coefficients."""
-        return False
+    def components_of(self, nodes: int) -> int:
+        """One: z at a new row is known with the coefficients."""
+        return 1
 
     def _task(self, theta: Array, coefficients: tuple[Array, ...]) -> VarianceTask:
         return VarianceTask(
@@ -115,7 +116,7 @@ class LatentVarianceInBasis(WithCoefficients, LatentVariance):
         second = self._regressed(rng, features[1], level, LOG_SD, log_sds[1])
         return np.concatenate([first, second])
 
-    def _conditioned(self, state: Any) -> "ConditionedOnBoth":  # type: ignore[override]
+    def _conditioned(self, state: Any) -> Any:
         return ConditionedOnBoth(
             self._task(state.theta, self.coefficients(state.theta, state.latent))
         )

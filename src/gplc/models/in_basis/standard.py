@@ -1,6 +1,7 @@
 """STD in a basis: the coefficients are integrated out, and one pass over the rows is enough."""
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,10 +21,11 @@ class Moments(NamedTuple):
     squares: Array
     products: Array
     total: float
-    count: int
+    n: int
 
 
-class MomentsTask(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class MomentsTask:
     """The moments of a block of rows."""
 
     basis: Basis
@@ -95,7 +97,7 @@ class StandardInBasis(InBasis, Standard):
         """What the rows say, computed when first asked for."""
         if self._moments is None:
             squares, products, total = self.rows.total(MomentsTask(self.bases[0]))
-            self._moments = Moments(squares, products, float(total), self.rows.count)
+            self._moments = Moments(squares, products, float(total), self.rows.n)
         return self._moments
 
     def state(self, unknowns: Unknowns) -> StandardState:  # type: ignore[override]
@@ -117,7 +119,7 @@ class StandardInBasis(InBasis, Standard):
             mean, _ = lapack.dtrtrs(lower, half, lower=1, trans=1)
             density = -0.5 * (moments.total / variance - float(half @ half))
             density -= float(np.log(np.diagonal(lower)).sum())
-            density -= 0.5 * moments.count * (math.log(variance) + LOG_2PI)
+            density -= 0.5 * moments.n * (math.log(variance) + LOG_2PI)
             density += self.priors.log_density(theta)
         found = density if math.isfinite(density) else -math.inf
         return StandardState(theta, unknowns.latent, Coefficients(sds, lower, mean), found)
@@ -143,18 +145,16 @@ class StandardInBasis(InBasis, Standard):
         left += float(b @ moments.squares @ b)
         # tr(Phi' Phi Cov(b)) / sigma^2 is what the data have told: size - tr(Cov(u)).
         told = mean.size - float(spread.sum())
-        by_scale = left / variance + told - moments.count
+        by_scale = left / variance + told - moments.n
         weights = np.full(1, 0.5 * by_scale / variance)
-        by_theta[process.noise_place] = process.noise.gradient(
-            theta[process.noise_place], weights
-        )
+        by_theta[process.noise_place] = process.noise.gradient(theta[process.noise_place], weights)
         return Unknowns(by_theta + self.priors.gradient(theta), np.empty(0))
 
-    def condition(self, unknowns: Unknowns) -> "ConditionedOnCoefficients":
+    def condition(self, unknowns: Unknowns) -> Any:
         """Fix theta at one draw, for prediction."""
         return self._conditioned(self.state(unknowns))
 
-    def _conditioned(self, state: Any) -> "ConditionedOnCoefficients":
+    def _conditioned(self, state: Any) -> Any:
         process = self.processes[0]
         variance = float(process.noise.variance(state.theta[process.noise_place]))
         return ConditionedOnCoefficients(self.bases[0], state.coefficients, variance)
@@ -195,5 +195,3 @@ class ConditionedOnCoefficients:
     def residual_variance(self, X: Array, nodes: Array) -> Array:
         """sigma^2."""
         return np.full(X.shape[0], self._variance)
-
-
