@@ -25,6 +25,7 @@ ROOMS = (
     "sampling",
     "storage",
     "diagnostics",
+    "loo",
     "posterior",
     "predictive",
     "components",

@@ -550,3 +550,37 @@ def test_halving_bit_patterns_empties_any_bracket():
         halvings += 1
     assert np.nextafter(low, 1) == high
     assert halvings <= mixture_quantiles.MAX_HALVINGS - 1
+
+
+# --- curves to look at ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_smooth_densities_have_the_modes_there_are_and_no_more(seed):
+    """2,800 narrow components around two places; of the right curve the error is a few percent."""
+    rng = np.random.default_rng(seed)
+    side = rng.choice([-1.0, 1.0], 2800)
+    means = (side + 0.1 * rng.standard_normal(2800))[None]
+    dist = Predictive.from_arrays(means, np.full((1, 2800), 1e-4))
+    grid = np.linspace(-1.5, 1.5, 61)
+    curve = dist.smooth_pdf(grid[None])[0]
+    right = sum(np.exp(-0.5 * ((grid - at) / 0.1) ** 2) for at in (-1, 1)) / (
+        0.2 * np.sqrt(2 * np.pi)
+    )
+    spikes = dist.pdf(grid[None])[0]  # the twin that is not smoothed
+    assert np.abs(spikes - right).max() > 0.5 * right.max()
+    assert np.abs(curve - right).max() < 0.25 * right.max()
+    assert curve[30] < 0.01 * right.max()  # the gap stays a gap
+    assert np.trapezoid(curve, grid) == pytest.approx(1.0, abs=0.04)
+
+
+def test_wide_components_are_left_as_they_are():
+    means = np.random.default_rng(0).standard_normal((1, 400))
+    dist = Predictive.from_arrays(means, np.full((1, 400), 1.0))
+    grid = np.linspace(-1.0, 1.0, 9)[None]
+    np.testing.assert_allclose(dist.smooth_pdf(grid), dist.pdf(grid), rtol=0.02)
+
+
+def test_one_component_is_its_own_curve():
+    dist = Predictive.from_arrays([[1.0]], [[2.0]])
+    np.testing.assert_allclose(dist.smooth_pdf([0.5]), dist.pdf([0.5]))

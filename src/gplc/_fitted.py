@@ -6,7 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import KDTree
 from sklearn.utils.validation import check_is_fitted
 
 from gplc import _check
@@ -237,6 +238,65 @@ def slice_inputs(
     rows = np.repeat(base[None, :], np.size(values), axis=0)
     rows[:, k] = np.asarray(values, dtype=np.float64)
     return as_table(model, rows)
+
+
+# Rows that are drawn with a slice: this share of all, and at least so many.
+NEAR_SHARE, LEAST_NEAR = 0.25, 10
+# A place has data near if it is no farther from them than they are from each other, most of them.
+MOST_APART = 0.95
+
+
+def near_slice(
+    model: HasData, feature: int | str | None, at: ArrayLike | None = None
+) -> NDArray[np.intp]:
+    """Numbers of the rows nearest to a slice, in SDs of the other inputs; all if there are none.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> model = gplc.StandardGP(chains=1, draws=10, warmup=10, random_state=0)
+    >>> X = np.column_stack([np.arange(48.0), np.arange(48.0) % 4])
+    >>> near_slice(model.fit(X, X[:, 1]), 0, at=[0.0, 3.0])
+    array([ 3,  7, 11, 15, 19, 23, 27, 31, 35, 39, 43, 47])
+    """
+    X, _ = training_data(model)
+    k = feature_index(model, feature)
+    if X.shape[1] == 1:
+        return np.arange(len(X))
+    place = np.asarray(slice_inputs(model, k, [0.0], at), dtype=np.float64)[0]
+    others = np.delete((X - place) / spreads(X), k, axis=1)
+    count = min(len(X), max(LEAST_NEAR, round(NEAR_SHARE * len(X))))
+    nearest = np.argsort((others**2).sum(axis=1), kind="stable")[:count]
+    return np.sort(nearest)
+
+
+def has_data(model: HasData, rows: Any) -> NDArray[np.bool_]:
+    """Which rows have data near; with one input all, for there one sees it.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> model = gplc.StandardGP(chains=1, draws=10, warmup=10, random_state=0)
+    >>> line = np.linspace(0.0, 1.0, 20)
+    >>> model = model.fit(np.column_stack([line, line]), line)
+    >>> has_data(model, np.array([[0.5, 0.5], [0.0, 1.0]]))
+    array([ True, False])
+    """
+    X, _ = training_data(model)
+    given = np.asarray(rows, dtype=np.float64)
+    if X.shape[1] == 1:
+        return np.ones(len(given), dtype=bool)
+    different = np.unique(X / spreads(X), axis=0)
+    tree = KDTree(different)
+    apart = np.asarray(tree.query(different, k=[min(2, len(different))])[0])
+    distance = np.asarray(tree.query(given / spreads(X), k=[1])[0])[:, 0]
+    return distance <= 2.0 * np.quantile(apart, MOST_APART)
+
+
+def spreads(X: Array) -> Array:
+    """SD of each column; 1 where a column is constant."""
+    sds = X.std(axis=0)
+    return np.where(sds > 0.0, sds, 1.0)
 
 
 def as_table(model: HasData, X: Array) -> Any:

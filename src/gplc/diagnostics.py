@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.fft import irfft, next_fast_len, rfft
 
+from gplc import _html
 from gplc._types import Array
 from gplc.chains import Chain, labels
 from gplc.draws import Draws
@@ -561,6 +562,22 @@ class Diagnostics:
 
     def __str__(self) -> str:
         return self.told(IN_PYTHON)
+
+    def _repr_html_(self) -> str:
+        size = f"{self.n_chains} chains of {self.n_draws} draws. {self.stopped}".rstrip()
+        rows = [
+            [
+                title,
+                row.mean,
+                row.sd,
+                f"{row.rhat:.3f}",
+                f"{row.ess_bulk:.0f}",
+                f"{row.ess_tail:.0f}",
+            ]
+            for title, row in ((title, self.rows[name]) for title, name in self.leading.items())
+        ]
+        head = ["", "mean", "sd", "R-hat", "bulk ESS", "tail ESS"]
+        return _html.sentences(f"Verdict: {self.verdict}", size) + _html.table(head, rows)
 
     def told(self, advice: Advice) -> str:
         """The table and the verdict, with the next step in the language of the reader."""

@@ -1,18 +1,31 @@
 """Posterior draws, by name."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
+from gplc import _check, _html
 from gplc._frames import Rows
 from gplc._types import Array
+from gplc._units import Units
 from gplc.chains import Chain
 from gplc.models.base import Model, Unknowns
 
 NODE_RULES = ("stratified", "random")
+
+# Groups for ArviZ: those that the draws alone make, and those that take the model and its data.
+OWN_GROUPS = ("posterior", "sample_stats")
+MORE_GROUPS = (
+    "log_likelihood",
+    "posterior_predictive",
+    "observed_data",
+    "prior",
+    "prior_predictive",
+)
 
 
 def latent_nodes(
@@ -52,9 +65,10 @@ def latent_nodes(
 class Draws(Mapping[str, Array]):
     """Draws of all unknowns, as arrays whose first two axes are chain and draw.
 
-    A mapping from names to arrays: hyperparameters on their natural (not log) scale, the latent
-    values as ``"w"`` or ``"z"``, and ``"log_density"``. Hyperparameters with an index
-    (``length_scale[0]``, ...) come together in one array.
+    A mapping from names to arrays: hyperparameters on their natural (not log) scale and in the
+    units of the data, the latent values as ``"w"`` or ``"z"``, and ``"log_density"``.
+    Hyperparameters with an index (``length_scale[0]``, ...) come together in one array. Latent
+    values and the log density are those of standardized data.
 
     Attributes
     ----------
@@ -76,6 +90,11 @@ class Draws(Mapping[str, Array]):
         Latent values of a case; with several, ``"w"`` is (chains, draws, latent_columns, n).
     landmarks : tuple of int
         Numbers of the training rows that are landmarks.
+    units : Units, optional
+        Makes hyperparameters be in the units of the user's columns; standard ones without it.
+        `theta`, `latent`, `log_density` and `judged` are in standard units always.
+    companions : callable, optional
+        Gives more groups for ArviZ by name, of those asked for: what a fit knows besides.
     """
 
     names: tuple[str, ...]
@@ -87,6 +106,18 @@ class Draws(Mapping[str, Array]):
     model_class: type[Model] = Model  # type: ignore[type-abstract]
     latent_columns: int = 1
     landmarks: tuple[int, ...] = ()
+    units: Units | None = None
+    companions: Callable[[Sequence[str]], Mapping[str, Any]] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    @property
+    def _units(self) -> Units:
+        return self.units or Units.standard(self.names)
+
+    def standardized(self) -> "Draws":
+        """The same draws with hyperparameters in standard units: X and y of mean 0 and SD 1."""
+        return dataclasses.replace(self, units=None)
 
     @classmethod
     def from_chains(
@@ -137,7 +168,7 @@ class Draws(Mapping[str, Array]):
         places = [k for k, full in enumerate(self.names) if full.split("[")[0] == name]
         if not places:
             raise KeyError(f"{name!r}; there are {list(self)}")
-        values = np.exp(self.theta[:, :, places])
+        values = np.exp(self.theta[:, :, places]) * np.array(self._units.factors)[places]
         return values if "[" in self.names[places[0]] else values[:, :, 0]
 
     def __iter__(self) -> Iterator[str]:
@@ -153,14 +184,24 @@ class Draws(Mapping[str, Array]):
         chains, draws = self.log_density.shape
         return f"Draws({chains} chains of {draws}: {', '.join(self)})"
 
-    def to_arviz(self) -> Any:
-        """The draws as ArviZ takes them.
+    def to_arviz(self, groups: Sequence[str] | None = None) -> Any:
+        """The draws, and what the fit says besides, as ArviZ takes them.
+
+        Parameters
+        ----------
+        groups : sequence of str, optional
+            Which of these; all by default. ``posterior`` and ``sample_stats`` are the draws.
+            ``log_likelihood`` has log p(y_i | y_-i, draw), as in `loo`, of at most 1000 draws,
+            and ``posterior_predictive`` new responses at the same inputs for the same draws, both
+            on the scale of y; ``observed_data`` the responses; ``prior`` and
+            ``prior_predictive`` 500 draws made before seeing them. Those after the second need
+            the draws of a fitted estimator, and take a moment.
 
         Returns
         -------
         xarray.DataTree or arviz.InferenceData
-            With groups ``posterior`` and ``sample_stats``: a DataTree, which ArviZ takes from
-            version 1 on, or InferenceData where an older ArviZ is installed.
+            A DataTree, which ArviZ takes from version 1 on, or InferenceData where an older ArviZ
+            is installed.
 
         Examples
         --------
@@ -171,31 +212,51 @@ class Draws(Mapping[str, Array]):
         >>> draws.to_arviz()["posterior"]["noise_sd"].shape
         (2, 5)
         """
-        import xarray
-
-        labels = {"chain": np.arange(self.theta.shape[0]), "draw": np.arange(self.theta.shape[1])}
-        sizes = [self[name].shape[2] for name in self if self._of_inputs(name)]
-        n_inputs = max(sizes, default=0)
-        posterior = xarray.Dataset(
-            {
-                name: (
-                    ("chain", "draw", *self._last_axes(name, n_inputs)),
-                    self[name],
-                )
-                for name in self
-                if name != "log_density"
-            },
-            coords=labels,
-        )
-        stats = xarray.Dataset({"lp": (("chain", "draw"), self.log_density)}, coords=labels)
+        known = OWN_GROUPS if self.companions is None else OWN_GROUPS + MORE_GROUPS
+        wanted = known if groups is None else tuple(groups)
+        for each in wanted:
+            _check.one_of("groups", each, known)
+        made = self._own_groups()
+        if self.companions is not None:
+            made |= self.companions(wanted)
+        made = {name: made[name] for name in wanted}
         try:
             from arviz import InferenceData
         except ImportError:
-            return xarray.DataTree.from_dict({"posterior": posterior, "sample_stats": stats})
-        return InferenceData(posterior=posterior, sample_stats=stats)
+            import xarray
+
+            return xarray.DataTree.from_dict(made)
+        return InferenceData(**made)
+
+    def _own_groups(self) -> dict[str, Any]:
+        """The draws and their densities, as data sets of xarray."""
+        import xarray
+
+        labels: dict[str, Any] = {
+            "chain": np.arange(self.theta.shape[0]),
+            "draw": np.arange(self.theta.shape[1]),
+        }
+        sizes = [self[name].shape[2] for name in self if self._of_inputs(name)]
+        n_inputs = max(sizes, default=0)
+        axes = {name: self._last_axes(name, n_inputs) for name in self if name != "log_density"}
+        if named := self._input_labels(n_inputs):
+            labels["input"] = named
+        posterior = xarray.Dataset(
+            {
+                name: (("chain", "draw", *last), self[name], self._attributes(name))
+                for name, last in axes.items()
+            },
+            coords=labels,
+        )
+        several = {name: labels[name] for name in ("chain", "draw")}
+        stats = xarray.Dataset({"lp": (("chain", "draw"), self.log_density)}, coords=several)
+        return {"posterior": posterior, "sample_stats": stats}
 
     def to_frame(self) -> Any:
         """The hyperparameters as a pandas data frame: a row for each draw, a column for each.
+
+        Columns are called after those of the data (``length_scale[age]``), and their units are in
+        ``frame.attrs["units"]``.
 
         Examples
         --------
@@ -207,10 +268,35 @@ class Draws(Mapping[str, Array]):
         1      1     0       1.0          0.0
         """
         chain, draw = np.indices(self.log_density.shape).reshape(2, -1)
-        values = np.exp(self.theta).reshape(chain.size, -1).T
-        columns = dict(zip(self.names, values, strict=True))
+        values = (np.exp(self.theta) * np.array(self._units.factors)).reshape(chain.size, -1).T
+        columns = dict(zip(self._units.labels, values, strict=True))
         told = {"chain": chain, "draw": draw, **columns, "log_density": self.log_density.ravel()}
-        return Rows().frame(told)
+        frame = Rows().frame(told)
+        frame.attrs["units"] = dict(zip(self._units.labels, self._units.units, strict=True))
+        return frame
+
+    def _repr_html_(self) -> str:
+        quantiles = np.quantile(np.exp(self.theta), (0.05, 0.5, 0.95), axis=(0, 1))
+        values = (quantiles * np.array(self._units.factors)).T.tolist()
+        told = zip(self._units.labels, self._units.units, values, strict=True)
+        rows = [[label, *each, unit] for label, unit, each in told]
+        head = ["", "5%", "median", "95%", "unit"]
+        return _html.table(head, rows) + _html.sentences(repr(self))
+
+    def _attributes(self, name: str) -> dict[str, str]:
+        """Units of an array, as xarray keeps them; none if its parts have different ones."""
+        stems = zip(self.names, self._units.units, strict=True)
+        units = {unit for full, unit in stems if full.split("[")[0] == name}
+        return {"units": units.pop()} if len(units) == 1 and units != {""} else {}
+
+    def _input_labels(self, count: int) -> list[str]:
+        """Names of the inputs, if hyperparameters are called after them."""
+        for name in self:
+            if self._of_inputs(name) and self[name].shape[2] == count:
+                stems = zip(self.names, self._units.labels, strict=True)
+                found = [label for full, label in stems if full.split("[")[0] == name]
+                return [label.partition("[")[2].removesuffix("]") for label in found]
+        return []
 
     def _of_inputs(self, name: str) -> bool:
         """Whether an array has an entry for each input (or for some of them)."""

@@ -2,7 +2,8 @@
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +27,14 @@ Ask = Callable[[Conditioned, Array, Array], tuple[Array, ...]]
 @functools.cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController()  # it looks through all loaded libraries: once is enough
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """A context in which BLAS has one thread.
+
+    Solves of the size of the data lose with two, far more so where others are at work.
+    """
+    return _blas().limit(limits=1, user_api="blas")
 
 
 class Posterior:
@@ -91,8 +100,7 @@ class Posterior:
         """
         results: tuple[Array, ...] = ()
         height = max(1, CACHED_NUMBERS // self._model.row_size)
-        # Solves of this size lose with two threads, far more so where others are at work.
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             for place, (conditioned, nodes) in enumerate(self.conditioned()):
                 columns = slice(place * width, (place + 1) * width)
                 for begin in range(0, X.shape[0], height):

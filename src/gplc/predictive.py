@@ -347,6 +347,42 @@ class Predictive(Tidy):
         with np.errstate(over="ignore", under="ignore"):
             return np.exp(self.logpdf(y))
 
+    def smooth_pdf(self, y: ArrayLike) -> Array:
+        """Density as a curve to look at, without the spikes of single components.
+
+        Narrow components far from each other make spikes that are Monte Carlo error and look like
+        modes. Here the SD of a component is at least the distance to its sqrt(M)-th neighbour,
+        above or below, whichever is nearer: narrow modes stay narrow, and gaps stay gaps.
+
+        Parameters
+        ----------
+        y
+            As in `logpdf`.
+
+        Returns
+        -------
+        (n,) array, or (n, k) if y has two axes
+
+        Examples
+        --------
+        >>> means = np.random.default_rng(0).standard_normal((1, 1000))
+        >>> dist = Predictive.from_arrays(means, np.full((1, 1000), 1e-4))
+        >>> grid = np.linspace(-1.0, 1.0, 5)[None]
+        >>> dist.smooth_pdf(grid).round(2), dist.pdf(grid).round(2)
+        (array([[0.25, 0.35, 0.39, 0.29, 0.19]]), array([[0.  , 3.98, 0.  , 0.  , 0.  ]]))
+        """
+        means, sds = self.components()
+        reach = min(math.isqrt(self.n_components), self.n_components - 1)
+        order = np.argsort(means, axis=1)
+        ordered = np.take_along_axis(means, order, axis=1)
+        gaps = np.full((2, *means.shape), np.inf)
+        gaps[0, :, : means.shape[1] - reach] = ordered[:, reach:] - ordered[:, : -reach or None]
+        gaps[1, :, reach:] = gaps[0, :, : means.shape[1] - reach]
+        widths = np.empty_like(means)
+        np.put_along_axis(widths, order, gaps.min(axis=0), axis=1)
+        smooth = Predictive.from_arrays(means, np.maximum(sds, widths), self.weights)
+        return smooth.pdf(y)
+
     def cdf(self, y: ArrayLike) -> Array:
         """Probability of a smaller value, sum_j weight_j Phi((y - mean_j) / sd_j).
 

@@ -73,6 +73,7 @@ FIT_TEXTS = {
     "settings": {str: object},
     "features": [str],
     "target": (str, None),
+    "origin": {str: str},
     "diagnostics": {
         "rows": {str: [NUMBER]},
         "acceptance": {str: NUMBER},
@@ -118,6 +119,8 @@ class Saved:
                 contents.arrays.setdefault("judged", np.empty(none))
             _check_arrays(contents.arrays, ARRAYS[kind])
             self.arrays = contents.arrays
+            if kind == FIT:  # which was not always kept
+                contents.texts.setdefault("origin", "{}")
             self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
             _bring_up_to_date(self.records, self.format)
             for name, shape in TEXTS[kind].items():

@@ -263,6 +263,8 @@ def test_forged_arrays_are_refused(name, fit_file, tmp_path):
 def test_forged_texts_are_refused(name, text, fit_file, tmp_path):
     if (name, text) in [("version", '"x"'), ("target", '"x"')]:
         return  # any text will do
+    if name == "origin" and text in (None, "{}"):
+        return  # which was not always kept
     edited(fit_file, tmp_path / "forged.nc", texts={name: text})
     assert is_refused(tmp_path / "forged.nc")
 

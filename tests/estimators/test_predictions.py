@@ -337,7 +337,7 @@ EXPECTED_DRAWS = {
 
 @pytest.mark.parametrize("name", EXPECTED_DRAWS)
 def test_draws_by_name(name):
-    draws = make(name).fit(X, Y).draws_
+    draws = make(name).fit(X, Y).draws_.standardized()
     expected = EXPECTED_DRAWS[name] | {"log_density": ()}
     assert list(draws) == list(expected)
     assert len(draws) == len(expected)

@@ -100,6 +100,66 @@ def test_draws_and_diagnostics_as_tables(model):
     assert told.loc["log noise_sd", "rhat"] == model.diagnostics_.rows["log noise_sd"].rhat
 
 
+SCALES = TABLE.std(ddof=0), Y.std()
+
+
+def test_hyperparameters_are_in_the_units_of_the_columns(model):
+    standard = model.draws_.standardized()
+    x, y = SCALES
+    np.testing.assert_allclose(
+        model.draws_["length_scale"], standard["length_scale"] * x.to_numpy()
+    )
+    np.testing.assert_allclose(model.draws_["noise_sd"], standard["noise_sd"] * y)
+    np.testing.assert_array_equal(
+        model.draws_["latent_length_scale"], standard["latent_length_scale"]
+    )
+    frame = model.draws_.to_frame()
+    assert frame.attrs["units"] == {
+        "signal_sd": "y",
+        "length_scale[time]": "time",
+        "length_scale[dose]": "dose",
+        "latent_length_scale": "",
+        "noise_sd": "y",
+    }
+    np.testing.assert_array_equal(
+        frame["length_scale[dose]"], model.draws_["length_scale"][:, :, 1].ravel()
+    )
+    posterior = model.draws_.to_arviz()["posterior"]
+    assert posterior["input"].to_numpy().tolist() == ["time", "dose"]
+    assert posterior["noise_sd"].attrs == {"units": "y"}
+    assert "length_scale[dose]" in model.draws_._repr_html_()
+
+
+def test_diagnostics_are_in_the_units_of_y_and_so_are_pictures(model, tmp_path):
+    told, units = model.diagnostics_, model.draws_.units
+    assert told.rows["log noise_sd"].mean == pytest.approx(np.log(model.draws_["noise_sd"]).mean())
+    row = model.model_.landmarks.rows[0]
+    mean = model.regression_function(TABLE.iloc[[row]]).mean()
+    assert told.rows[f"f(x) at row {row}"].mean == pytest.approx(mean[0], abs=0.05 * SCALES[1])
+    assert units.affine("upper tail at row 3") == (0.0, 1.0)
+    model.save(tmp_path / "a.nc")
+    again = gplc.load(tmp_path / "a.nc")
+    for name, each in told.rows.items():
+        np.testing.assert_allclose(again.diagnostics_.rows[name], each)
+    np.testing.assert_array_equal(again.draws_["noise_sd"], model.draws_["noise_sd"])
+
+
+KERNELS = {
+    "Linear()": {"slope_sd[time]": "y / time", "noise_sd": "y"},
+    "Periodic(inputs=[0])": {"length_scale": "", "period": "", "signal_sd": "y"},
+    "Matern32() * Linear()": {"signal_sd": "", "slope_sd[time]": "", "noise_sd": "y"},
+    "SquaredExponential(ard=False)": {"length_scale": "", "signal_sd": "y"},
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_units_of_other_kernels(kernel):
+    made = eval(kernel, vars(gplc.kernels))
+    few = gplc.StandardGP(kernel=made, **SMALL | {"draws": 4, "warmup": 2}).fit(TABLE, Y)
+    units = few.draws_.to_frame().attrs["units"]
+    assert units | KERNELS[kernel] == units
+
+
 # --- names, draws of y ----------------------------------------------------------------------
 
 
@@ -131,7 +191,10 @@ def test_ppf_is_quantile(model):
 
 def test_notebooks_show_fits_distributions_and_comparisons(model):
     html = model._repr_mimebundle_()["text/html"]
-    assert "2 chains of 20 draws. Verdict: " in html
+    assert "Verdict: do not use. " in html
+    assert "2 chains of 20 draws. " in html
+    assert html.endswith(model.diagnostics_._repr_html_())
+    assert html.count("f(x)") < 4  # the worst of each kind, not 85 lines
     assert "log length_scale[dose]" in html
     assert "Verdict" not in gplc.StandardGP()._repr_mimebundle_()["text/html"]
     shown = model.predict_dist(TABLE)._repr_html_()
@@ -146,7 +209,9 @@ def test_notebooks_show_fits_distributions_and_comparisons(model):
 def test_a_notebook_shows_a_figure_once(model, draw, monkeypatch):
     """As the value of a cell not while it is open, for then the notebook shows it anyway."""
     shown = []
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace())
+    # Matplotlib asks whether it runs inside IPython when the first figure is made.
+    outside = SimpleNamespace(get_ipython=lambda: None, version_info=(9, 0))
+    monkeypatch.setitem(sys.modules, "IPython", outside)
     display = SimpleNamespace(display_png=lambda data, raw: shown.append(data))
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     with mpl.rc_context({"backend": "Agg"}):

@@ -65,6 +65,27 @@ def test_standard_model_is_the_exact_one(inputs):
     np.testing.assert_allclose(near, right, atol=2e-3)
 
 
+def test_a_row_that_is_left_out_is_as_in_the_exact_model():
+    X, y = data(60)
+    theta = np.array([0.2, 0.1, -0.8])
+    near, right = (
+        model.left_out(model.unknowns(theta)).log_density(y)
+        for model in (StandardInBasis(X, y, axes=axes()), Standard(X, y))
+    )
+    np.testing.assert_allclose(near, right, atol=2e-3)
+
+
+@pytest.mark.parametrize("cls", IN_BASIS.values())
+def test_replicates_are_like_the_data(cls):
+    X, y = data(200)
+    model = cls(X, y, axes=axes())
+    chain = go_on(model, start(model, model.scheme(), seed=1), 40, warmup=39)
+    unknowns = model.unknowns(chain.theta[0], chain.latent[0])
+    again = model.replicate(np.random.default_rng(0), unknowns)
+    assert np.corrcoef(again, y)[0, 1] > 0.5
+    assert model.left_out(unknowns).log_density(y).mean() > -1.5
+
+
 def gradient_of(model, unknowns):
     k = len(model.names)
     together = np.concatenate(unknowns)

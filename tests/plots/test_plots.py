@@ -107,12 +107,28 @@ def test_pit_is_a_density(covariate):
     ax = plots.pit(covariate)
     bars = [bar.get_height() for bar in ax.patches if bar.get_width() == pytest.approx(0.1)]
     assert np.mean(bars) == pytest.approx(1.0)
-    assert "24 training rows" in ax.get_xlabel()
+    assert "24 rows left out" in ax.get_xlabel()
     X, y = pd.DataFrame({"time": [0.1, 0.9]}), [1e3, 1e3]
     ax = plots.pit(covariate, X, y, bins=4)
     bars = [bar.get_height() for bar in ax.patches if bar.get_width() == pytest.approx(0.25)]
     assert bars == [0, 0, 0, 4]
     assert "2 given rows" in ax.get_xlabel()
+
+
+def test_surprise_has_a_triangle_for_every_row(covariate, variance):
+    ax = plots.surprise(covariate)
+    heights = np.concatenate(
+        [each.get_ydata() for each in ax.get_lines() if each.get_marker() in "^v"]
+    )
+    np.testing.assert_allclose(np.sort(heights), np.sort(covariate.loo().surprise))
+    above = [each for each in ax.get_lines() if each.get_marker() == "^"]
+    assert sum(len(each.get_xdata()) for each in above) == (covariate.loo().pit > 0.5).sum()
+    both = plots.surprise({"one": covariate, "other": covariate})
+    assert [text.get_text() for text in both.get_legend().get_texts()] == ["one", "other"]
+    with pytest.raises(ValueError, match="feature must be given"):
+        plots.surprise(variance)
+    with pytest.raises(ValueError, match="model has no fitted estimators"):
+        plots.surprise({})
 
 
 def test_coverage_along_an_input(variance):
@@ -134,7 +150,7 @@ def test_wilson_intervals():
 def test_trace_and_autocorrelation(covariate):
     ax = plots.trace(covariate, "log noise_sd")
     assert len(ax.get_lines()) == 2
-    np.testing.assert_array_equal(
+    np.testing.assert_allclose(
         np.exp(ax.get_lines()[1].get_ydata()), covariate.draws_["noise_sd"][1]
     )
     assert plots.autocorrelation(covariate).patches[0].get_height() == pytest.approx(1.0)
@@ -144,7 +160,8 @@ def test_relevance_in_the_order_of_the_inputs(variance):
     ax = plots.relevance(variance)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["x1", "x2", "x3"]
     first = ax.containers[0].lines[0]
-    middle = np.median(1 / variance.draws_["length_scale_y"].reshape(-1, 3), axis=0)
+    scales = variance.draws_.standardized()["length_scale_y"]
+    middle = np.median(1 / scales.reshape(-1, 3), axis=0)
     np.testing.assert_allclose(first.get_xdata(), middle)
     assert first.get_ydata()[0] > first.get_ydata()[2]  # the first on top
 

@@ -151,7 +151,8 @@ def test_the_slider_has_the_models_densities(single, pages):
     (record,) = json.loads(text)
     place = record["places"][7]
     dist = single.predict_dist(pd.DataFrame({"time": [place["at"]]}))
-    np.testing.assert_allclose(place["density"], dist.pdf([place["y"]])[0], rtol=0.02, atol=1e-3)
+    curve = dist.smooth_pdf([place["y"]])[0]
+    np.testing.assert_allclose(place["density"], curve, rtol=0.02, atol=1e-3)
     assert place["mean"] == pytest.approx(dist.mean()[0], rel=1e-3)
     area = np.trapezoid(place["density"], place["y"])
     assert area == pytest.approx(1.0, abs=0.01)
@@ -225,3 +226,49 @@ def test_it_prints(browser, pages):
     browser.open(pages["single"])
     answer = browser.call("Page.printToPDF", preferCSSPageSize=True)
     assert answer["data"].startswith("JVBERi")  # %PDF
+
+
+# --- what a stranger asks of it -----------------------------------------------------------------
+
+
+def test_it_says_where_the_fit_comes_from(single):
+    single.origin_ = {
+        "date": "2030-01-02 03:04 +0000",
+        "file": "crash.csv",
+        "fit": "crash.fit.nc",
+        "command": "gplc fit crash.csv -y height --drop-missing",
+        "left out": "2 of 22 rows with missing values",
+    }
+    checker = Checker()
+    checker.feed(render_report(single))
+    told = " ".join(checker.text.split())
+    assert "rows of crash.csv, fitted on 2030-01-02 03:04 +0000." in told
+    assert "Left out: 2 of 22 rows with missing values." in told
+    assert "gplc fit crash.csv -y height --drop-missing" in told
+    assert "Next: gplc resume crash.fit.nc" in told
+    assert "model.extend" not in told
+
+
+def test_it_has_priors_and_posteriors_in_units_of_the_columns(single, pages):
+    page = pages["single"].read_text(encoding="utf-8")
+    # The prior of a length scale is lognormal around one SD of the input, within e^1.64 for 90%.
+    sd = float(single.x_scaling_.scale[0])
+    assert f"<td>length_scale</td><td>{sd:.3g} ({sd / np.exp(1.6449):.2g} to" in page
+    assert re.search(r"<td>noise_sd</td><td>[^<]*</td><td>[^<]*</td><td>height</td>", page)
+
+
+def test_a_slice_without_data_near_is_told_and_rows_near_it_are_drawn():
+    line = np.linspace(0.0, 1.0, 24)
+    X = pd.DataFrame({"a": line, "b": line + 0.01 * np.sin(40 * line)})
+    model = gplc.StandardGP(**SMALL).fit(X, line)
+    (text,) = re.findall(r'id="densities">(.*?)</script>', render_report(model))
+    places = json.loads(text)[0]["places"]
+    assert not places[0]["near"]
+    assert not places[-1]["near"]
+    assert any(place["near"] for place in places)
+    ax = gplc.plots.fan(model, "a")
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "nearest rows (10)" in labels
+    assert "no data near" in labels
+    veiled = [patch.get_x() for patch in ax.patches]
+    assert min(veiled) == pytest.approx(0.0)

@@ -2,6 +2,8 @@
 
 import math
 import re
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -116,12 +118,23 @@ def fit(
     estimator = models[model]
     with options.keeping_draws():
         estimator.fit(X, y)
+    estimator.origin_ |= _origin(data, name, X)
     done = estimator.diagnostics_
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
         with options.keeping_draws():
             estimator.set_params(max_seconds=None).extend(LEAST_DRAWS - done.n_draws)
     _finish(estimator, name, as_json, strict)
+
+
+def _origin(data: str, out: str, X: Any) -> dict[str, str]:
+    """Where a fit comes from, for its report."""
+    told = {"file": data, "fit": out}
+    if Path(sys.argv[0]).stem in ("gplc", "__main__"):
+        told["command"] = shlex.join(["gplc", *sys.argv[1:]])
+    if "left_out" in X.attrs:
+        told["left out"] = X.attrs["left_out"]
+    return told
 
 
 def _fit_name(data: str, target: str, model: str) -> str:

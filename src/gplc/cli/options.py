@@ -211,7 +211,9 @@ def read_data(
     rows = pd.DataFrame(found, columns=[target, *chosen])
     kept = rows.dropna(ignore_index=True)
     if len(kept) < len(rows):
-        say(f"Left out {len(rows) - len(kept)} of {len(rows)} rows with missing values.")
+        left_out_rows = f"{len(rows) - len(kept)} of {len(rows)} rows with missing values"
+        say(f"Left out {left_out_rows}.")
+        kept.attrs["left_out"] = left_out_rows
     if len(kept) < 2:
         raise ValueError(f"{name_of(data)} has {len(kept)} usable rows; 2 are needed")
     # Rows are counted before some are left out.

@@ -48,8 +48,8 @@ def plot(
             "--kind",
             "-k",
             help=(
-                "overview, fan, sd, dependence, ridge, pit, coverage, chains, relevance, latent; "
-                "with commas between, or all."
+                "overview, fan, sd, dependence, ridge, pit, coverage, surprise, chains, "
+                "relevance, latent; with commas between, or all."
             ),
         ),
     ] = "overview",

@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self, cast
@@ -19,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gplc import _check, _html
+from gplc import _check
 from gplc._check import interval_probabilities
 from gplc._fitted import HasData, with_names
 from gplc._frames import Rows
@@ -28,7 +30,9 @@ from gplc.chains import Chain, chain_seeds
 from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
+from gplc.estimators.companions import groups_of
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
+from gplc.estimators.left_out import leave_one_out
 from gplc.estimators.results import Approximated, ApproximationWarning, Band, Interrupted
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.sizes import (
@@ -42,7 +46,9 @@ from gplc.estimators.sizes import (
     ranges_of,
     scales_of,
 )
+from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
+from gplc.loo import MOST_DRAWS, LeaveOneOut
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.models.in_basis import IN_BASIS, InBasis
@@ -179,6 +185,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+            now = datetime.now().astimezone()
+            self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._sample(x_scaling.apply(inputs), y_scaling.apply(response))
         return self._unless_interrupted()
 
@@ -411,7 +419,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self._take_chains(run.chains, run.seed)
         told = diagnose(self.draws_, run.chains, run.stopped)
         rows = {with_names(cast(HasData, self), name): row for name, row in told.rows.items()}
-        self.diagnostics_ = dataclasses.replace(told, rows=rows)
+        self.diagnostics_ = self._in_users_units(dataclasses.replace(told, rows=rows))
         if not self.diagnostics_.ok:
             warnings.warn(
                 f"Verdict: {self.diagnostics_.verdict}\nprint(model.diagnostics_) tells more.",
@@ -419,16 +427,22 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 stacklevel=3,
             )
 
+    def _in_users_units(self, told: Diagnostics, *, back: bool = False) -> Diagnostics:
+        rows = rows_in(self.draws_.units or units_of(self), told.rows, back=back)
+        return dataclasses.replace(told, rows=rows)
+
     def _take_chains(self, chains: list[Chain], seed: np.random.SeedSequence) -> None:
         self.chains_, self.seed_ = chains, seed
         node_seeds = chain_seeds(
             np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, NODE_KEY)),
             len(chains),
         )
-        self.draws_ = Draws.from_chains(
-            chains, node_seeds, self.model_, self.nodes, self.node_rule
+        draws = Draws.from_chains(chains, node_seeds, self.model_, self.nodes, self.node_rule)
+        self.draws_ = dataclasses.replace(
+            draws, units=units_of(self), companions=partial(groups_of, self)
         )
         self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
+        self._left_out_rows: dict[tuple[int, int], LeaveOneOut] = {}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fit to a netCDF file that `gplc.load` reads, in this or another process.
@@ -457,11 +471,13 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
+        self.origin_ = records["origin"]
         self._take_chains(saved.chains(self.model_), saved.seed)
         if isinstance(self.model_, InBasis):
             error = measured_error(self.model_, self.draws_)
             self.approximation_ = Approximated(self.model_.axes, error)
-        self.diagnostics_ = Diagnostics.from_record(records["diagnostics"])
+        told = Diagnostics.from_record(records["diagnostics"])
+        self.diagnostics_ = self._in_users_units(told)
         return self
 
     def _validated(self, *data: Any, **wanted: Any) -> Any:
@@ -663,16 +679,47 @@ class BaseGP(RegressorMixin, BaseEstimator):
         answer.rows = Rows.of(X)
         return answer
 
+    def loo(self, draws: int = MOST_DRAWS, refit: int = 0) -> LeaveOneOut:
+        """How well each training row is predicted by a posterior that has not seen it.
+
+        log p(y_i | y_-i) by Pareto-smoothed importance sampling. For each draw the density of y_i
+        given the other responses is exact; w_i or z_i, which y_i was fitted with, is summed out.
+
+        Parameters
+        ----------
+        draws : int
+            Posterior draws to take at most.
+        refit : int
+            Fit again without each of the rows whose importance weights cannot be trusted, as
+            many of them as this at most, the worst first.
+
+        Returns
+        -------
+        LeaveOneOut
+            elpd and its standard error, log density, k, PIT and interval of every row.
+
+        Examples
+        --------
+        >>> from gplc import StandardGP
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.2, 2.8]
+        >>> model = StandardGP(chains=2, draws=50, warmup=20, random_state=0).fit(X, y)
+        >>> model.loo().log_density.shape
+        (4,)
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
+        _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        key = draws, refit
+        if key not in self._left_out_rows:
+            self._left_out_rows[key] = leave_one_out(self, draws, refit)
+        return self._left_out_rows[key]
+
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Scikit-learn's picture of the settings, and what came out below it."""
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         told = getattr(self, "diagnostics_", None)
         if told is not None and "text/html" in bundle:
-            head = ["", "mean", "sd", "R-hat"]
-            rows = [[name, row.mean, row.sd, row.rhat] for name, row in told.rows.items()]
-            size = f"{told.n_chains} chains of {told.n_draws} draws."
-            bundle["text/html"] += _html.sentences(f"{size} Verdict: {told.verdict}")
-            bundle["text/html"] += _html.table(head, rows)
+            bundle["text/html"] += told._repr_html_()
         return bundle
 
 

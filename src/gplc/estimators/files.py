@@ -101,7 +101,10 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "seed": seed_record(estimator.seed_),
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
-            "diagnostics": estimator.diagnostics_.to_record(),
+            "origin": dict(estimator.origin_),
+            "diagnostics": estimator._in_users_units(
+                estimator.diagnostics_, back=True
+            ).to_record(),
         },
     )
 

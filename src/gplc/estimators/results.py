@@ -42,7 +42,7 @@ class Approximated(NamedTuple):
     --------
     >>> from gplc.processes.hilbert import Axes, axis_for
     >>> print(Approximated(Axes((axis_for(-1.0, 1.0, 0.5, 1.0),)), error=2e-4))
-    Hilbert-space basis, functions: 15 of input 0; covariances are good to 0.02%
+    Hilbert-space basis, functions: 14 of input 0; covariances are good to 0.02%
     """
 
     axes: Axes

@@ -62,6 +62,9 @@ class StandardGP(BaseGP):
         Posterior draws by name.
     diagnostics_ : Diagnostics
         R-hat, effective sample sizes and more; prints as a table with a verdict.
+    origin_ : dict of str to str
+        Where the fit comes from, for its report: the date, and from the command line also the
+        file, the command and how many rows were left out.
     chains_ : list of Chain
         The chains themselves: acceptance rates, numerical events, seconds.
     approximation_ : Approximated or None

@@ -46,6 +46,12 @@ class Cross:
         """`at` times a vector (n,), for each of the nodes: (rows, s)."""
         return np.column_stack([matrix @ vector for matrix in self.each(nodes)])
 
+    def row_products(self, nodes: Array, vectors: Array) -> Array:
+        """`at` times a vector of its own for every row, (rows, n), for each node: (rows, s)."""
+        return np.column_stack(
+            [np.einsum("ij,ij->i", matrix, vectors) for matrix in self.each(nodes)]
+        )
+
     def variances(self, nodes: Array) -> Array:
         """K((x, w), (x, w)) for every row and each of the nodes w: (rows, s)."""
         return np.column_stack([self.bound.variance(self.theta, self.X, w) for w in nodes.T])
@@ -107,6 +113,15 @@ class SeparableCross(Cross):
         result[:] = self._applied(self._with_cases.free, vector[:, None])
         for term, of_latent in zip(self._with_cases.terms, of_terms, strict=True):
             result += self._applied(term.part, (of_latent * (term.scale * vector)).T)
+        return result
+
+    def row_products(self, nodes: Array, vectors: Array) -> Array:
+        """`at` times a vector of its own for every row, for all nodes together."""
+        of_terms = self._of_latent(lambda c, form: form.at(nodes[c][:, None], self.W[c]))
+        result = np.empty((self.shape[0], nodes.shape[1]))
+        result[:] = np.sum(self._with_cases.free * vectors, axis=1, keepdims=True)
+        for term, of_latent in zip(self._with_cases.terms, of_terms, strict=True):
+            result += (term.part * vectors) @ (term.scale * of_latent).T
         return result
 
     def _of_latent(self, of: Callable[[int, Form], Array]) -> list[Array]:

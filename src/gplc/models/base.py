@@ -22,6 +22,7 @@ from gplc._types import Array
 from gplc.kernels import Kernel, SquaredExponential
 from gplc.means import Mean, with_mean
 from gplc.models.landmarks import KINDS, Landmarks, landmarks_of, standard_nodes, summarised
+from gplc.models.left_out import LeftOut
 from gplc.priors import LogPriors
 from gplc.processes import Dense, Gradient, KnownNoise, Layout, Noise, Process, SumNoise
 from gplc.samplers.protocol import (
@@ -102,6 +103,9 @@ MODELS: dict[str, type["Model"]] = {}
 # Nodes on either side of zero for y at the landmarks. They split a probability in steps of 1/64 at
 # the worst, where the noise is tiny: far below what the data leave open.
 HALF_NODES = 32
+
+# SD of the noise of a row that is to tell nothing, in standard units.
+IGNORED_SD = 1e4
 
 # Of a new y in standard units: less is rounding.
 LEAST_VARIANCE = 1e-24
@@ -274,6 +278,16 @@ class Model(ABC):
     def _conditioned(self, state: State) -> Conditioned:
         """The model with its unknowns fixed, ready to predict."""
 
+    def _left_out(self, state: State) -> LeftOut:
+        """Each y_i given the other responses and what is known of their latent values."""
+        if self.n_latent:
+            raise NotImplementedError(
+                f"{type(self).__name__} does not say how it sums out the latent value of a row "
+                "that is left out; define _left_out, as LatentVariance does"
+            )
+        mean, variance = state.solved[0].left_out()
+        return LeftOut(mean[:, None], np.sqrt(variance)[:, None], np.ones(1))
+
     # What is kept of a draw at the landmarks, for diagnostics.
 
     @property
@@ -342,6 +356,20 @@ class Model(ABC):
         other.y = _check.finite_array("y", y, 1)
         if other.y.size != self.n:
             raise ValueError(f"y must have {self.n} entries, got {other.y.size}; one per row of X")
+        other._begin_ledger()
+        return other
+
+    def ignoring(self, row: int) -> Self:
+        """The same model, told nothing by one row: its noise is as good as infinite.
+
+        It has the same unknowns, so that chains of this model can go on with it.
+        """
+        other = self.with_data(self.y)
+        known = KnownNoise(np.zeros(self.n)) if self.known_noise is None else self.known_noise
+        sds = known.sds.copy()
+        sds[row] = IGNORED_SD
+        other.known_noise = replace(known, sds=sds)
+        other.processes = other._processes(Layout())
         other._begin_ledger()
         return other
 
@@ -428,6 +456,18 @@ class Model(ABC):
         """A draw of y given the unknowns."""
         return draw_gaussian(rng, self.covariance(unknowns))
 
+    def replicate(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
+        """New responses at the same inputs, given y and one draw: a draw of all jointly, (n,).
+
+        The function is drawn as a whole, so that neighbours go together as they do in y.
+        """
+        return self._replicate(rng, self._mended(unknowns))
+
+    def _replicate(self, rng: np.random.Generator, state: State) -> Array:
+        solved = state.solved[0]
+        variance = solved.noise.variance(state.theta[solved.process.noise_place])
+        return solved.draw(rng) + np.sqrt(variance) * rng.standard_normal(self.n)
+
     def covariance(self, unknowns: Unknowns) -> Array:
         """C, the covariance matrix of y given the unknowns."""
         _, W, noise = self._given(unknowns)[0]
@@ -438,10 +478,28 @@ class Model(ABC):
 
         A covariance that cannot be factored there, to rounding, gets a little more noise.
         """
+        return self._conditioned(self._mended(unknowns))
+
+    def left_out(self, unknowns: Unknowns) -> LeftOut:
+        """Each y_i given all other responses and one draw, as a mixture of Gaussians.
+
+        p(y_i | y_-i, theta, latent values of the others): that of the case itself, which its
+        own response has been fitted to, is summed out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gplc.models import LatentVariance
+        >>> model = LatentVariance([[0.0], [1.0], [2.0]], [0.5, -0.5, 0.0])
+        >>> model.left_out(model.prior_mean()).log_density(model.y).round(3).tolist()
+        [-1.544, -1.473, -1.429]
+        """
+        return self._left_out(self._mended(unknowns))
+
+    def _mended(self, unknowns: Unknowns) -> State:
+        """The state at a draw; where C cannot be factored there is a little more noise."""
         state = self.state(unknowns)
-        return self._conditioned(
-            state._replace(solved=tuple(each.mended() for each in state.solved))
-        )
+        return state._replace(solved=tuple(each.mended() for each in state.solved))
 
     def scheme(self, name: str = "default", **settings: Any) -> list[Update]:
         """The updates of one iteration, by name."""

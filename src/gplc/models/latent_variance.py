@@ -14,6 +14,7 @@ from gplc._types import Array
 from gplc.kernels import Kernel
 from gplc.means import Mean
 from gplc.models.base import Given, Model, Part, State, Unknowns, Update, checked_kernel
+from gplc.models.left_out import LeftOut, gaussian_rule
 from gplc.models.standard import ConditionedOnNoise
 from gplc.models.surrogate import Surrogate, surrogate_of
 from gplc.priors import LOG_LIMIT
@@ -267,6 +268,20 @@ class LatentVariance(Model):
 
     def _conditioned(self, state: State) -> "ConditionedVariance":
         return ConditionedVariance(self, state)
+
+    def _left_out(self, state: State) -> LeftOut:
+        """z_i from its distribution given the other z, by a rule; y_i given f and z_i."""
+        of_y, of_z = state.solved
+        theta = state.theta[of_y.process.noise_place]
+        centre, variance = of_z.left_out()
+        nodes, weights = gaussian_rule()
+        z = self.mean_z + centre[:, None] + np.sqrt(variance)[:, None] * nodes
+        mean, with_noise = of_y.left_out()
+        # What is not known of f(x_i): the noise of the case at its own z is taken off.
+        of_f = np.maximum(with_noise - of_y.noise.variance(theta), 0.0)
+        noise = np.column_stack([self.noise(each).variance(theta) for each in z.T])
+        sds = np.sqrt(of_f[:, None] + noise)
+        return LeftOut(np.broadcast_to(mean[:, None], sds.shape), sds, weights)
 
     def _by_hyperparameters(self) -> list[Update]:
         return [Update(name, Metropolis()) for name in self.names]

@@ -23,6 +23,7 @@ from gplc.plots.calibration import coverage, pit
 from gplc.plots.convergence import autocorrelation, chains, trace
 from gplc.plots.figures import alone, each_input, overview
 from gplc.plots.inputs import partial_dependence, relevance
+from gplc.plots.left_out import surprise
 from gplc.plots.noise import latent, residual_sd
 from gplc.plots.response import fan, ridge
 from gplc.plots.style import Fitted
@@ -40,6 +41,7 @@ __all__ = [
     "relevance",
     "residual_sd",
     "ridge",
+    "surprise",
     "trace",
 ]
 
@@ -51,6 +53,7 @@ KINDS: Mapping[str, Callable[[Fitted], Figure]] = {
     "ridge": each_input(ridge),
     "pit": alone(pit),
     "coverage": each_input(coverage),
+    "surprise": each_input(surprise),
     "chains": chains,
     "relevance": alone(relevance),
     "latent": alone(latent),

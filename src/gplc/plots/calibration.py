@@ -1,7 +1,6 @@
 """Are predictions as sure as they should be? PIT values, and coverage along an input."""
 
 import math
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from gplc import _check
 from gplc._check import interval_probabilities
-from gplc._fitted import Piped, as_fitted, as_table, feature_index, training_data
+from gplc._fitted import Piped, as_fitted, feature_index, training_data
 from gplc._types import Array
 from gplc.metrics import pit as pit_values
 from gplc.plots.style import INK, INNER, LINE, Fitted, axes_or_new, feature_label
@@ -32,8 +31,8 @@ def pit(
     ----------
     model : fitted estimator
     X, y : array-like, optional
-        Rows to judge by, best not used in the fit; by default the training rows, which flatter
-        a model a little.
+        Rows to judge by that were not used in the fit; by default the training rows, each
+        predicted without itself (`loo`).
     bins : int
     ax : Axes, optional
 
@@ -48,24 +47,24 @@ def pit(
     >>> data = gplc.datasets.make_paper("U1", n=12, random_state=0)
     >>> model = gplc.StandardGP(draws=15, warmup=10, random_state=0).fit(data.X, data.y)
     >>> pit(model).get_xlabel()
-    'PIT of 12 training rows'
+    'PIT of 12 rows left out'
     """
     model = as_fitted(model)
     ax = axes_or_new(ax)
-    rows, response, called = rows_to_judge(model, X, y)
-    probabilities = pit_values(model.predict_dist(rows), response)
+    _, probabilities, called = rows_to_judge(model, X, y)
+    count = probabilities.size
     ax.hist(
         probabilities,
         bins=np.linspace(0, 1, bins + 1).tolist(),
-        weights=np.full(response.size, bins / response.size),
+        weights=np.full(count, bins / count),
         color=INNER,
         edgecolor="white",
     )
-    spread = 1.96 * math.sqrt((bins - 1) / response.size)
+    spread = 1.96 * math.sqrt((bins - 1) / count)
     ax.axhspan(max(0.0, 1 - spread), 1 + spread, color=INK, alpha=0.12, lw=0, zorder=3)
     ax.axhline(1.0, color=INK, lw=1, ls="--", zorder=4)
     ax.set_xlim(0, 1)
-    ax.set_xlabel(f"PIT of {response.size} {called}")
+    ax.set_xlabel(f"PIT of {count} {called}")
     ax.set_ylabel("density (1 is right)")
     return ax
 
@@ -113,12 +112,11 @@ def coverage(
     model = as_fitted(model)
     ax = axes_or_new(ax)
     k = feature_index(model, feature)
-    rows, response, called = rows_to_judge(model, X, y)
+    inputs, probabilities, called = rows_to_judge(model, X, y)
     low, high = interval_probabilities(coverage)
-    probabilities = pit_values(model.predict_dist(rows), response)
     inside = (probabilities >= low) & (probabilities <= high)
-    column = np.asarray(rows, dtype=np.float64)[:, k]
-    groups = np.array_split(np.argsort(column, kind="stable"), min(bins, response.size))
+    column = inputs[:, k]
+    groups = np.array_split(np.argsort(column, kind="stable"), min(bins, column.size))
     middles = np.array([np.median(column[group]) for group in groups])
     shares = np.array([inside[group].mean() for group in groups])
     lower, upper = _wilson(shares, np.array([group.size for group in groups]))
@@ -132,7 +130,7 @@ def coverage(
         ms=5,
         lw=1.2,
         capsize=3,
-        label=f"{response.size} {called} in {len(groups)} groups",
+        label=f"{column.size} {called} in {len(groups)} groups",
     )
     ax.set_ylim(min(0.45, lower.min() - 0.03), 1.03)
     ax.set_xlabel(feature_label(model, k))
@@ -143,15 +141,19 @@ def coverage(
 
 def rows_to_judge(
     model: Fitted, X: ArrayLike | None, y: ArrayLike | None
-) -> tuple[Any, Array, str]:
-    """Rows to judge a model on and what to call them: those given, or the training rows."""
+) -> tuple[Array, Array, str]:
+    """Inputs and PIT values of rows to judge a model on, and what to call them.
+
+    Those given, or the training rows, each left out in turn.
+    """
     if (X is None) != (y is None):
-        raise ValueError("X and y must be given both or neither; neither means the training rows")
+        raise ValueError("X and y must be given both or neither; neither means leave-one-out")
     if X is None or y is None:
-        inputs, response = training_data(model)
-        return as_table(model, inputs), response, "training rows"
+        return training_data(model)[0], model.loo().pit, "rows left out"
     given = model.rows(X) if isinstance(model, Piped) else X
-    return given, _check.finite_array("y", y, 1), "given rows"
+    response = _check.finite_array("y", y, 1)
+    probabilities = pit_values(model.predict_dist(given), response)
+    return np.asarray(given, dtype=np.float64), probabilities, "given rows"
 
 
 def _wilson(share: Array, count: Array) -> tuple[Array, Array]:

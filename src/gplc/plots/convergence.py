@@ -132,5 +132,10 @@ def _quantity(model: Fitted, name: str) -> Array:
 
 
 def _quantities(model: Fitted) -> dict[str, Array]:
-    """What convergence is judged by, with the names of columns as in `diagnostics_`."""
-    return {with_names(model, name): each for name, each in judged(model.draws_).items()}
+    """What convergence is judged by, with names and units as in `diagnostics_`."""
+    units = model.draws_.units
+    found = {}
+    for name, values in judged(model.draws_).items():
+        shift, factor = (0.0, 1.0) if units is None else units.affine(name)
+        found[with_names(model, name)] = shift + factor * values
+    return found

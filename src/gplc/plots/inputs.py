@@ -93,12 +93,13 @@ def relevance(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -
     """
     model = as_fitted(model)
     names = feature_names(model)
+    draws = model.draws_.standardized()
     scales = {
-        name: model.draws_[name]
-        for name in model.draws_
+        name: draws[name]
+        for name in draws
         if name.startswith("length_scale")
-        and (model.draws_[name].ndim == 3 or len(names) == 1)
-        and np.size(model.draws_[name][0, 0]) == len(names)
+        and (draws[name].ndim == 3 or len(names) == 1)
+        and np.size(draws[name][0, 0]) == len(names)
     }
     if not scales:
         raise ValueError(
@@ -109,8 +110,8 @@ def relevance(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -
     low, high = interval_probabilities(coverage)
     height = np.arange(len(names))[::-1].astype(float)
     meanings = {"length_scale_y": "mean", "length_scale_z": "noise"}
-    for number, (name, draws) in enumerate(scales.items()):
-        inverse = 1.0 / draws.reshape(-1, len(names))
+    for number, (name, values) in enumerate(scales.items()):
+        inverse = 1.0 / values.reshape(-1, len(names))
         lower, middle, upper = np.quantile(inverse, [low, 0.5, high], axis=0)
         ax.errorbar(
             middle,

@@ -7,7 +7,15 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from gplc._check import interval_probabilities
-from gplc._fitted import as_fitted, as_table, feature_index, grid_of, slice_inputs, training_data
+from gplc._fitted import (
+    as_fitted,
+    as_table,
+    feature_index,
+    grid_of,
+    has_data,
+    slice_inputs,
+    training_data,
+)
 from gplc._types import Array
 from gplc.models import MODELS
 from gplc.plots import style
@@ -57,6 +65,7 @@ def residual_sd(
         grid, band.lower, band.upper, color=style.SD_BAND, lw=0, label=f"{coverage:.0%} band"
     )
     ax.plot(grid, band.mean, color=style.SD_LINE, lw=2, label="posterior mean")
+    style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)))
     ax.autoscale(axis="y")  # again, if the axis is shared with a picture that fixed it
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"residual SD of {style.target_label(model)}")

@@ -9,7 +9,15 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from gplc._check import interval_probabilities
-from gplc._fitted import as_fitted, feature_index, grid_of, slice_inputs, training_data
+from gplc._fitted import (
+    as_fitted,
+    feature_index,
+    grid_of,
+    has_data,
+    near_slice,
+    slice_inputs,
+    training_data,
+)
 from gplc.plots import style
 from gplc.plots.style import Fitted
 
@@ -36,8 +44,8 @@ def fan(
     coverages : sequence of float
         Probabilities of the intervals.
     data : bool
-        Whether to draw the training data: as points if there is one input. With several, points
-        do not lie in the slice, so that only marks on the axis are drawn.
+        Whether to draw the training data. With several inputs it is the quarter of the rows that
+        is nearest to the slice. Pale parts of the picture have no data near.
     points : int
         Points of the grid.
     ax : Axes, optional
@@ -69,10 +77,10 @@ def fan(
     ax.plot(grid, quantiles[:, 0], color=style.LINE, lw=2, label="median")
     if data:
         X, y = training_data(model)
-        if X.shape[1] == 1:
-            ax.plot(X[:, 0], y, label=f"data ({y.size})", **style.MARKS)
-        else:
-            style.rug(ax, X[:, k])
+        near = near_slice(model, k, at)
+        told = "data" if near.size == y.size else "nearest rows"
+        ax.plot(X[near, k], y[near], label=f"{told} ({near.size})", **style.MARKS)
+    style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)))
     ax.set_ylabel(style.target_label(model))
     ax.set_xlabel(style.feature_label(model, k))
     style.note_slice(ax, model, at)
@@ -128,9 +136,10 @@ def ridge(
     dist = model.predict_dist(slice_inputs(model, k, places, at))
     ends = dist.quantile([0.001, 0.5, 0.999])
     grid = np.linspace(ends[:, 0].min(), ends[:, 2].max(), 400)
-    densities = dist.pdf(np.tile(grid, (len(places), 1)))
+    densities = dist.smooth_pdf(np.tile(grid, (len(places), 1)))
     for level in range(len(places) - 1, -1, -1):  # from the back to the front
-        height = 1.4 * densities[level] / densities[level].max()
+        # A density may be so narrow that the grid steps over it.
+        height = 1.4 * densities[level] / max(densities[level].max(), np.finfo(float).tiny)
         shown = height > 1.4e-3
         order = 2 * (len(places) - level)
         ax.fill_between(

@@ -12,12 +12,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from gplc._fitted import HasData, feature_names, target_name
 from gplc._types import Array
 from gplc.diagnostics import Diagnostics
 from gplc.draws import Draws
+from gplc.loo import LeaveOneOut
 from gplc.predictive import Predictive
 
 # Each picture goes from dark to light in one hue: blue for the response, brown for its spread.
@@ -57,6 +58,9 @@ class Fitted(HasData, Protocol):
 
     def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Any:
         """Posterior of the residual SD."""
+
+    def loo(self, draws: int = ..., refit: int = ...) -> LeaveOneOut:
+        """What it says of each row without that row."""
 
 
 class ShownOnce(Figure):
@@ -106,6 +110,24 @@ def note_slice(ax: Axes, model: Fitted, at: ArrayLike | None) -> None:
     if model.n_features_in_ > 1:
         where = "medians" if at is None else "given values"
         ax.set_title(f"other inputs at their {where}", fontsize="small", loc="right", color=GREY)
+
+
+def veil(ax: Axes, grid: Array, covered: NDArray[np.bool_]) -> None:
+    """Make the parts of a picture pale that have no data near."""
+    ends = np.concatenate([[grid[0]], 0.5 * (grid[1:] + grid[:-1]), [grid[-1]]])
+    edges = np.flatnonzero(np.diff(np.concatenate([[True], covered, [True]])))
+    for number, (begin, end) in enumerate(edges.reshape(-1, 2)):
+        ax.axvspan(
+            ends[begin],
+            ends[end],
+            facecolor="white",
+            edgecolor=GREY,
+            hatch="//",
+            lw=0,
+            alpha=0.65,
+            zorder=2.5,
+            label="no data near" if number == 0 else None,
+        )
 
 
 def rug(ax: Axes, values: Array) -> None:

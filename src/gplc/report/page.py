@@ -21,7 +21,7 @@ from gplc._fitted import Piped, as_fitted, as_table, feature_names, target_name,
 from gplc._templates import rendered
 from gplc._types import Array
 from gplc._version import __version__
-from gplc.diagnostics import LEAST_ESS, MOST_RHAT
+from gplc.diagnostics import IN_PYTHON, LEAST_ESS, MOST_RHAT, Advice
 from gplc.report.slider import MOST_INPUTS, densities, places
 
 PACKAGES = ("gplc", "numpy", "scipy", "numba", "scikit-learn", "arviz-stats", "matplotlib")
@@ -29,6 +29,8 @@ PACKAGES = ("gplc", "numpy", "scipy", "numba", "scikit-learn", "arviz-stats", "m
 UNTOLD = ("checkpoint", "max_draws", "max_seconds", "n_jobs", "progress")
 # Beyond so many rows a picture of points is smaller as pixels than as lines.
 MOST_VECTOR_ROWS = 1500
+# So many SDs from the middle of a Gaussian there are 5% beyond.
+FIVE_PERCENT = 1.6449
 
 # What the template of a section is filled with.
 Facts = Mapping[str, Any]
@@ -102,6 +104,7 @@ def render_report(model: Any) -> str:
         "page.html",
         title=f"{target_name(model)} given {listed}",
         model=model.model_,
+        origin=model.origin_,
         sections=[Section(key, title, facts) for key, title, facts in found if facts is not None],
         densities=densities(model),
         version=__version__,
@@ -146,7 +149,9 @@ def _verdict(model: Any) -> Facts:
         "rhat": max(row.rhat for row in told.rows.values()),
         "ess": min(min(row.ess_bulk, row.ess_tail) for row in told.rows.values()),
         "error": told.prediction_error,
-        "next_step": told.next_step(),
+        "next_step": told.next_step(
+            Advice.in_shell(model.origin_["fit"]) if "fit" in model.origin_ else IN_PYTHON
+        ),
         "most_rhat": MOST_RHAT,
         "least_ess": LEAST_ESS,
     }
@@ -157,6 +162,7 @@ def _data(model: Any) -> Facts:
     columns = zip([target_name(model), *feature_names(model)], [y, *X.T], strict=True)
     return {
         "count": len(y),
+        "origin": model.origin_,
         "repeated": len(X) - len(np.unique(X, axis=0)),
         "rows": [
             [name, *(f"{value:.4g}" for value in _summary(values)), np.unique(values).size]
@@ -271,7 +277,9 @@ def _settings(model: Any) -> Facts:
     if steps:
         made = f"sklearn.pipeline.make_pipeline({', '.join(map(repr, steps))}, {made})"
     return {
+        "command": model.origin_.get("command", ""),
         "code": f"model = {made}\nmodel.fit(X, y)",
+        "priors": _priors(model),
         "settings": [
             *((name, repr(value)) for name, value in settings.items()),
             ("seed of the chains", model.seed_.entropy),
@@ -283,6 +291,26 @@ def _settings(model: Any) -> Facts:
             ("system", f"{platform.system()} {platform.machine()}"),
         ],
     }
+
+
+def _priors(model: Any) -> list[list[str]]:
+    """Median and 90% range of each hyperparameter, before and after, in the units of the data."""
+    units, priors = model.draws_.units, model.model_.priors
+    lower, middle, upper = (
+        np.exp(priors.means + shift * priors.sds) * np.array(units.factors)
+        for shift in (-FIVE_PERCENT, 0.0, FIVE_PERCENT)
+    )
+    found = np.quantile(np.exp(model.draws_.theta), (0.05, 0.5, 0.95), axis=(0, 1))
+    found = (found * np.array(units.factors)).T
+    return [
+        [
+            label,
+            f"{middle[k]:.3g} ({lower[k]:.2g} to {upper[k]:.2g})",
+            f"{found[k][1]:.3g} ({found[k][0]:.2g} to {found[k][2]:.2g})",
+            units.units[k] or "-",
+        ]
+        for k, label in enumerate(units.labels)
+    ]
 
 
 SECTIONS: Mapping[str, tuple[str, Callable[[Any], Facts | None]]] = {

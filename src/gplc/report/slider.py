@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gplc._fitted import feature_names, grid_of, slice_inputs
+from gplc._fitted import feature_names, grid_of, has_data, slice_inputs
 
 # Inputs that get pictures and a slider of their own; the others are in the tables.
 MOST_INPUTS = 6
@@ -25,17 +25,20 @@ def densities(model: Any) -> list[dict[str, Any]]:
 
 def _densities_along(model: Any, feature: int, name: str) -> dict[str, Any]:
     values = grid_of(model, feature, places(model))
-    dist = model.predict_dist(slice_inputs(model, feature, values))
+    rows = slice_inputs(model, feature, values)
+    dist = model.predict_dist(rows)
+    near = has_data(model, rows)
     moments = dist.moments()
     ends = dist.quantile([0.0005, 0.05, 0.95, 0.9995])
     # Every place has a grid of its own: noise may be a hundred times narrower at one place.
     grids = np.linspace(ends[:, 0], ends[:, 3], 101, axis=1)
-    densities = dist.pdf(grids)
+    densities = dist.smooth_pdf(grids)
     z = (grids - moments.mean[:, None]) / moments.std[:, None]
     gaussians = np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * moments.std[:, None])
     shown = [
         {
             "at": _short(values[k]),
+            "near": bool(near[k]),
             "mean": _short(moments.mean[k]),
             "sd": _short(moments.std[k]),
             "skewness": _short(moments.skewness[k]),

@@ -48,10 +48,10 @@ class FramedHamiltonian(Hamiltonian):
         self, rng: np.random.Generator, point: Point, target: FrameTarget
     ) -> tuple[Point, Info]:
         """One trajectory in the coordinates of the frame."""
-        if impossible(point.log_density):
-            return point, Info(0.0, 0, n_impossible=1)
-        told = target.evidence(rng, point)
+        told = None if impossible(point.log_density) else target.evidence(rng, point)
         frame = told if np.ndim(self.frame) == 0 else np.asarray(self.frame)
+        if frame is None:
+            return point, Info(0.0, 0, n_impossible=1)
         end, info = super().step(rng, *target.given(frame))
         return end, info._replace(shown=None, evidence=told)
 

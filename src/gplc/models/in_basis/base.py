@@ -18,6 +18,7 @@ from gplc._types import Array
 from gplc.models.base import Model, Part, Unknowns, Update
 from gplc.models.in_basis.frame import Evidence, Frame, dense_places
 from gplc.models.landmarks import Landmarks, landmarks_of
+from gplc.models.left_out import LeftOut
 from gplc.processes.hilbert import Axes, Basis
 from gplc.processes.rows import Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
@@ -121,6 +122,19 @@ class InBasis(Model):
         other = super().with_data(y)
         other.rows = RowsHere(other.X, other.y)
         return other
+
+    def left_out(self, unknowns: Unknowns) -> LeftOut:
+        """Each y_i given one draw of the function: a row hardly tells more than the others do."""
+        means, sds = self.condition(unknowns).components(self.X, np.empty(0))
+        weights = self.component_weights
+        return LeftOut(means, sds, np.ones(1) if weights is None else weights)
+
+    def ignoring(self, row: int) -> Self:
+        """There is no such model."""
+        raise ValueError(
+            "refit must be 0 for a fit in a basis, which has many rows; take refit=0, or fit with "
+            "approximation=None"
+        )
 
     def covariance(self, unknowns: Unknowns) -> Array:
         """There is none: the rows are independent given the coefficients."""
@@ -314,10 +328,11 @@ class WithCoefficients(InBasis):
 
     def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
         """A draw of y given the unknowns."""
-        conditioned = self.condition(unknowns)
-        nodes = rng.standard_normal((self.n, self.node_size))
-        drawn = np.empty(self.n)
-        for i, (x, node) in enumerate(zip(self.X, nodes, strict=True)):
-            mean, sd = conditioned.components(x[None], node)
-            drawn[i] = float(mean[0, 0]) + float(sd[0, 0]) * rng.standard_normal()
-        return drawn
+        means, sds = self.condition(unknowns).components(self.X, np.empty(0))
+        weights, rows = self.component_weights, np.arange(self.n)
+        chosen = 0 if weights is None else rng.choice(weights.size, size=self.n, p=weights)
+        return np.asarray(means[rows, chosen] + sds[rows, chosen] * rng.standard_normal(self.n))
+
+    def replicate(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
+        """New responses at the same inputs: the function is one of the unknowns."""
+        return self.sample_data(rng, unknowns)

@@ -9,7 +9,6 @@ from scipy.special import ndtri
 
 from gplc._compiled import cells as compiled
 from gplc._types import Array
-from gplc.models.base import Unknowns
 from gplc.models.in_basis.base import FIRST_ROWS, WithCoefficients
 from gplc.models.latent_covariate.marginal import Grid, grid
 from gplc.models.latent_covariate.model import (
@@ -71,7 +70,7 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
     >>> axes = Axes((x,), latent_axis(shortest=2.0, longest=3.0))
     >>> model = LatentCovariateInBasis([[0.0], [1.0]], [0.5, -0.5], axes=axes)
     >>> model.names, model.n_latent
-    (('signal_sd', 'length_scale', 'latent_length_scale', 'noise_sd'), 85)
+    (('signal_sd', 'length_scale', 'latent_length_scale', 'noise_sd'), 73)
     """
 
     def _bases(self) -> tuple[Basis, ...]:
@@ -88,16 +87,6 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
 
     def _components_at_landmarks(self, conditioned: Any) -> tuple[Array, Array]:
         return conditioned.at_nodes(self.landmarks.X, self._landmark_nodes)
-
-    def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
-        """A draw of y given the unknowns."""
-        conditioned, w = self.condition(unknowns), rng.standard_normal(self.n)
-        means = [
-            conditioned.at_nodes(x[None], node)[0][0, 0]
-            for x, node in zip(self.X, w[:, None], strict=True)
-        ]
-        sd = math.sqrt(self.noise_variance(unknowns.theta))
-        return np.array(means) + sd * rng.standard_normal(self.n)
 
     def noise_variance(self, theta: Array) -> float:
         """sigma^2."""

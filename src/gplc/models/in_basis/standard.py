@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
-from gplc._linalg import LOG_2PI
+from gplc._linalg import LOG_2PI, usable
 from gplc._types import Array
 from gplc.models.base import Unknowns
 from gplc.models.in_basis.base import InBasis
+from gplc.models.left_out import LeftOut
 from gplc.models.standard import Standard
 from gplc.processes.hilbert import Basis
 
@@ -159,6 +160,28 @@ class StandardInBasis(InBasis, Standard):
         variance = float(process.noise.variance(state.theta[process.noise_place]))
         return ConditionedOnCoefficients(self.bases[0], state.coefficients, variance)
 
+    def left_out(self, unknowns: Unknowns) -> LeftOut:
+        """Each y_i given all others and theta.
+
+        Its mean is y_i - r_i / (1 - h_i), its variance sigma^2 / (1 - h_i), with r_i the residual
+        and h_i the variance of f(x_i) over sigma^2.
+        """
+        conditioned = self.condition(unknowns)
+        mean, variance = conditioned.function(self.X)
+        rest = np.maximum(1.0 - variance / conditioned.variance, 1e-12)
+        found = self.y - (self.y - mean) / rest
+        return LeftOut(found[:, None], np.sqrt(conditioned.variance / rest)[:, None], np.ones(1))
+
+    def replicate(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
+        """New responses at the same inputs, given y: the function is drawn as a whole."""
+        sds, lower, mean = usable(self.state(unknowns).coefficients)
+        noise = rng.standard_normal(mean.size)
+        u = mean + lapack.dtrtrs(lower, noise, lower=1, trans=1)[0]
+        f = self.bases[0].at_rows(self.bases[0].features(self.X), sds * u).sum(axis=1)
+        process = self.processes[0]
+        sd = math.sqrt(float(process.noise.variance(unknowns.theta[process.noise_place])))
+        return np.asarray(f + sd * rng.standard_normal(self.n))
+
     def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
         """A draw of y from its prior given theta."""
         process, basis = self.processes[0], self.bases[0]
@@ -173,12 +196,12 @@ class ConditionedOnCoefficients:
     """Prediction for one draw of theta: b is Gaussian."""
 
     def __init__(self, basis: Basis, coefficients: Coefficients, variance: float) -> None:
-        self._basis, self._coefficients, self._variance = basis, coefficients, variance
+        self._basis, self._coefficients, self.variance = basis, coefficients, variance
 
     def components(self, X: Array, nodes: Array) -> tuple[Array, Array]:
         """The mean of f(x), and SDs of f(x) and the noise together."""
         mean, variance = self.function(X)
-        return mean[:, None], np.sqrt(variance + self._variance)[:, None]
+        return mean[:, None], np.sqrt(variance + self.variance)[:, None]
 
     def means(self, X: Array, nodes: Array) -> Array:
         """The mean of f(x) alone."""
@@ -194,4 +217,4 @@ class ConditionedOnCoefficients:
 
     def residual_variance(self, X: Array, nodes: Array) -> Array:
         """sigma^2."""
-        return np.full(X.shape[0], self._variance)
+        return np.full(X.shape[0], self.variance)

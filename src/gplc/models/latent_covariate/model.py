@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from gplc import _check
-from gplc._linalg import LOG_2PI
+from gplc._linalg import LOG_2PI, draw_gaussian, solve_lower, usable
 from gplc._types import Array
 from gplc.kernels import Bound, Kernel
 from gplc.means import Mean
 from gplc.models.base import Given, Model, Part, State, Unknowns, Update
 from gplc.models.landmarks import standard_nodes
 from gplc.models.latent_covariate.function import LatentFunction
+from gplc.models.latent_covariate.left_out import left_out
 from gplc.models.latent_covariate.marginal import MarginalFunction
 from gplc.models.latent_covariate.moves import (
     LatentExchange,
@@ -29,6 +30,7 @@ from gplc.models.latent_covariate.moves import (
 from gplc.models.latent_covariate.prediction import ConditionedCovariate
 from gplc.models.latent_covariate.regrowth import FoldRegrowth
 from gplc.models.latent_covariate.sweep import CovariateSweep
+from gplc.models.left_out import LeftOut
 from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Noise, Process
 from gplc.processes.features import Features
 from gplc.samplers.choices import LearnedChoices
@@ -285,6 +287,22 @@ class LatentCovariate(Model):
 
     def _conditioned(self, state: State) -> ConditionedCovariate:
         return ConditionedCovariate(*state.solved)
+
+    def _left_out(self, state: State) -> LeftOut:
+        return left_out(self, *state.solved)
+
+    def _replicate(self, rng: np.random.Generator, state: State) -> Array:
+        """With w drawn anew for every case, and g where these are, given what is known of it."""
+        solved, n = state.solved[0], self.n
+        both = Bound(self._main_kernel(), np.vstack([self.X, self.X]), self.n_covariates)
+        own, variance = state.theta[solved.process.place], self.noise_variances(state.theta)
+        new = self.columns(self.sample_latent(rng, state.theta))
+        W = np.hstack([self.columns(state.latent), new])
+        K = both.matrix(own, both.pieces(own, W))
+        told = solve_lower(usable(solved.factor), K[:n, n:])
+        mean = K[n:, :n] @ solved.pulls()
+        drawn = draw_gaussian(rng, K[n:, n:] - told.T @ told)
+        return mean + drawn + np.sqrt(variance) * rng.standard_normal(n)
 
     def paper_scheme(self, width: float = 1.0, latent_width: float = 4.0) -> list[Update]:
         """Step-out slice sampling of each hyperparameter, then of each w_i, as in the paper."""

@@ -42,7 +42,8 @@
     slider.setAttribute("aria-valuetext", `${input.name} ${short(place.at)}`);
     words.textContent = `At ${input.name} = ${short(place.at)}: mean ${short(place.mean)}, ` +
       `SD ${short(place.sd)}, 90% between ${short(place.lower)} and ${short(place.upper)}, ` +
-      `skewness ${place.skewness.toFixed(2)}.`;
+      `skewness ${place.skewness.toFixed(2)}.` +
+      (place.near ? "" : " There are no data near this place.");
   }
 
   slider.addEventListener("input", draw);
