@@ -47,7 +47,7 @@ oldest: ## the tests of what users touch, with the oldest versions that are allo
 	$(PYTHON) -m venv build/oldest
 	$(PYTHON) .ci/oldest.py > build/oldest.txt
 	build/oldest/bin/pip install --quiet --constraint build/oldest.txt \
-		--editable '.[arviz,dask,excel,parquet,skpro]' polars==1.0 pytest pytest-xdist hypothesis
+		--editable '.[all,arviz,dask,skpro]' polars==1.0 pytest pytest-xdist hypothesis
 	build/oldest/bin/pytest -q -n 2 -W ignore tests/cli tests/estimators tests/plots tests/report
 
 .PHONY: mutants

@@ -16,6 +16,7 @@ def constraints(project: dict) -> list[str]:
     extras = project["optional-dependencies"]
     wanted = [*project["dependencies"]]
     wanted += [each for name in extras if name not in OURS for each in extras[name]]
+    wanted = [each for each in wanted if not each.startswith("gplc[")]
     oldest = [re.sub(r"\[.*?\]", "", each).replace(">=", "==") for each in wanted]
     return list(dict.fromkeys(oldest))
 

@@ -18,6 +18,7 @@ ROOMS = (
     "report",
     "paper",
     "comparison",
+    "scoringbench",
     "skpro",
     "estimators",
     "plots",

@@ -54,8 +54,8 @@ def short_fits(monkeypatch):
     """Cut every fit short, in this process, and open no windows."""
     fit, extend = BaseGP.fit, BaseGP.extend
 
-    def short_fit(self, X, y):
-        return fit(self.set_params(**SMALL), X, y)
+    def short_fit(self, X, y, **known):
+        return fit(self.set_params(**SMALL), X, y, **known)
 
     monkeypatch.setattr(BaseGP, "fit", short_fit)
     monkeypatch.setattr(BaseGP, "extend", lambda self, draws: extend(self, min(draws, 4)))

@@ -50,7 +50,16 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name in _ROOMS:
-        return import_module(f"gplc.{name}")
+        try:
+            return import_module(f"gplc.{name}")
+        except ModuleNotFoundError as error:
+            if error.name and error.name.startswith("gplc"):
+                raise
+            raise ModuleNotFoundError(
+                f"gplc.{name} needs {str(error.name).partition('.')[0]}, which is not installed; "
+                f"pip install 'gplc[{name}]'",
+                name=error.name,
+            ) from error
     raise AttributeError(f"module 'gplc' has no attribute {name!r}; it has {__all__}")
 
 

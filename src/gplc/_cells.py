@@ -135,6 +135,26 @@ def numbers(
     return result
 
 
+def sds(frame: pd.DataFrame, column: str, path: str, *, decimal: str | None = None) -> Array:
+    """A column of SDs, all above 0.
+
+    Examples
+    --------
+    >>> sds(pd.DataFrame({"error": ["0.5", "0"]}), "error", "data.csv")
+    Traceback (most recent call last):
+    gplc._files.FileError: data.csv, row 1, column 'error': a noise SD must be above 0, got 0; \
+correct it
+    """
+    found = numbers(frame, [column], path, decimal=decimal)[:, 0]
+    if (found <= 0.0).any():
+        first = int(np.argmax(found <= 0.0))
+        raise FileError(
+            f"{_place(frame[column], path, frame.index[first])}: a noise SD must be above 0, got "
+            f"{found[first]:g}; correct it"
+        )
+    return found
+
+
 def _place(column: "pd.Series[Any]", path: str, where: object) -> str:
     return f"{name_of(path)}, {column.index.name or 'row'} {where}, column {column.name!r}"
 

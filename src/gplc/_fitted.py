@@ -99,9 +99,9 @@ class Piped:
     def _asked(self, X: Any) -> Any:
         return self.before.transform(X) if self.undone else X
 
-    def predict_dist(self, X: Any) -> Any:
+    def predict_dist(self, X: Any, noise_std: Any = None) -> Any:
         """Distribution of y."""
-        return self.estimator.predict_dist(self._asked(X))
+        return self.estimator.predict_dist(self._asked(X), noise_std)
 
     def regression_function(self, X: Any) -> Any:
         """Posterior of f."""
@@ -179,6 +179,25 @@ def training_data(model: HasData) -> tuple[Array, Array]:
     inputs = model.model_.X * x.scale + x.location
     known = model.mean(inputs) if callable(model.mean) else 0.0
     return inputs, model.model_.y * y.scale + y.location + known
+
+
+def known_noise(model: HasData) -> Array | None:
+    """SDs of the noise that is known of the training rows, in units of y; None if none is.
+
+    Examples
+    --------
+    >>> import gplc
+    >>> model = gplc.StandardGP(chains=1, draws=10, warmup=10, random_state=0)
+    >>> known_noise(model.fit([[1.0], [3.0]], [5.0, 9.0], noise_std=[0.5, 1.0])).tolist()
+    [0.5, 1.0]
+    """
+    known = model.model_.known_noise
+    return None if known is None else known.sds * float(model.y_scaling_.scale)
+
+
+def training_dist(model: Any) -> Any:
+    """Predictive distribution of every training row, as it was measured."""
+    return model.predict_dist(as_table(model, training_data(model)[0]), known_noise(model))
 
 
 def feature_names(model: HasData) -> list[str]:

@@ -234,6 +234,7 @@ def compare(
     y: ArrayLike,
     models: Mapping[str, Any] | None = None,
     *,
+    noise_std: ArrayLike | None = None,
     folds: Any = 5,
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -250,6 +251,8 @@ def compare(
         Models from the simplest to the most flexible; by default `every_model` with two chains
         of 400 draws. Any estimator with ``predict_dist`` will do, and any Pipeline that ends in
         one.
+    noise_std : (n,) array-like, optional
+        SD of the known noise of each row: models are fitted with it, and rows judged with it.
     folds : int, splitter of scikit-learn, or iterable of (train, test)
         Parts of the data, each left out in turn; a number divides the rows at random.
     groups : (n,) array-like, optional
@@ -283,7 +286,8 @@ def compare(
     scores = {name: np.where(times > 0, 0.0, np.nan) for name in models}
     rhat = dict.fromkeys(models, math.nan)
     done = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_left_out)(models[name], X, y, train, test) for name, test, train in tasks
+        delayed(_left_out)(models[name], X, y, noise_std, train, test)
+        for name, test, train in tasks
     )
     for number, ((name, test, _), (lost, largest)) in enumerate(zip(tasks, done, strict=True)):
         scores[name][test] += lost / times[test]
@@ -316,13 +320,25 @@ def _splits(folds: Any, X: Any, y: Any, groups: Any, random_state: int) -> list[
     ]
 
 
-def _left_out(model: Any, X: Any, y: Any, train: Any, test: Any) -> tuple[Array, float]:
+def _left_out(
+    model: Any, X: Any, y: Any, noise_std: Any, train: Any, test: Any
+) -> tuple[Array, float]:
     """Scores of the rows left out, and the largest R-hat of the fit."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # R-hat tells
-        fitted = clone(model).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+        fitted = clone(model).fit(
+            _safe_indexing(X, train), _safe_indexing(y, train), **_known(noise_std, train, model)
+        )
     last, rows = last_step(fitted, _safe_indexing(X, test))
-    dist = last.predict_dist(rows)
+    dist = last.predict_dist(rows, **_known(noise_std, test))
     told = getattr(last, "diagnostics_", None)
     rhats = [math.nan] if told is None else [row.rhat for row in told.rows.values()]
     return -dist.logpdf(_safe_indexing(np.asarray(y), test)), float(np.fmax.reduce(rhats))
+
+
+def _known(noise_std: Any, rows: Any, model: Any = None) -> dict[str, Any]:
+    """The known noise of some rows as an argument; for the last step, if it is a pipeline's."""
+    if noise_std is None:
+        return {}
+    step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+    return {f"{step}noise_std": _safe_indexing(np.asarray(noise_std), rows)}

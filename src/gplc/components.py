@@ -113,10 +113,14 @@ class ArrayComponents:
 
 
 class ShiftedComponents(NamedTuple):
-    """Components of another source with a known number added to those of each row."""
+    """Components of another source with something added to those of each row.
+
+    A known number, and Gaussian noise of a known SD.
+    """
 
     source: ComponentSource
     offsets: Array  # (rows,)
+    noise_sds: Array | None = None  # (rows,)
 
     @property
     def n_rows(self) -> int:
@@ -136,6 +140,8 @@ class ShiftedComponents(NamedTuple):
     def components(self, rows: Rows) -> tuple[Array, Array]:
         """Means and SDs for some rows."""
         means, sds = self.source.components(rows)
+        if self.noise_sds is not None:
+            sds = np.hypot(sds, self.noise_sds[rows][:, None])
         return means + self.offsets[rows][:, None], sds
 
     def component_means(self, rows: Rows) -> Array:

@@ -5,11 +5,13 @@ over the rows (`pit` gives an array). Scores of single rows are methods of the d
 ``-dist.logpdf(y)``, ``dist.crps(y)``.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from gplc._check import interval_probabilities
 from gplc._types import Array
@@ -241,18 +243,16 @@ def _one_per_row(dist: Predictive, name: str, values: ArrayLike) -> Array:
     return array
 
 
-def nlpd_scorer(estimator: Any, X: ArrayLike, y: ArrayLike) -> float:
+class NLPDScorer:
     """Minus the NLPD of an estimator's predictions: a scorer for scikit-learn, large is good.
+
+    `nlpd_scorer` is one. With scikit-learn's metadata routing
+    ``nlpd_scorer.set_score_request(noise_std=True)`` judges rows with the known noise of each.
 
     Parameters
     ----------
-    estimator : fitted estimator with ``predict_dist``, or a pipeline that ends in one
-    X : (n, p) array-like
-    y : (n,) array-like
-
-    Returns
-    -------
-    float
+    requests : mapping of str to bool or str, optional
+        What it wants of the metadata, as `set_score_request` takes it.
 
     Examples
     --------
@@ -263,8 +263,40 @@ def nlpd_scorer(estimator: Any, X: ArrayLike, y: ArrayLike) -> float:
     >>> cross_val_score(model, data.X, data.y, cv=2, scoring=nlpd_scorer).shape
     (2,)
     """
-    if isinstance(estimator, Pipeline):
-        # A pipeline passes on scikit-learn's own methods only.
-        X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
-        estimator = estimator[-1]
-    return -nlpd(estimator.predict_dist(X), y)
+
+    def __init__(self, requests: Mapping[str, bool | str | None] | None = None) -> None:
+        self._requests = dict(requests or {"noise_std": None})
+
+    def set_score_request(self, *, noise_std: bool | str | None) -> "NLPDScorer":
+        """A scorer that wants `noise_std` routed to it, or (False) does not."""
+        return NLPDScorer({"noise_std": noise_std})
+
+    def get_metadata_routing(self) -> Any:
+        """What it wants, for scikit-learn."""
+        wanted = MetadataRequest(owner=self)
+        for name, request in self._requests.items():
+            wanted.score.add_request(param=name, alias=request)
+        return wanted
+
+    def __call__(
+        self, estimator: Any, X: ArrayLike, y: ArrayLike, noise_std: ArrayLike | None = None
+    ) -> float:
+        """The score of a fitted estimator with ``predict_dist``, or a pipeline that ends in one.
+
+        Parameters
+        ----------
+        estimator : fitted estimator
+        X : (n, p) array-like
+        y : (n,) array-like
+        noise_std : float or (n,) array-like, optional
+            Known noise of the rows.
+        """
+        if isinstance(estimator, Pipeline):
+            # A pipeline passes on scikit-learn's own methods only.
+            X = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+            estimator = estimator[-1]
+        more = {} if noise_std is None else {"noise_std": noise_std}
+        return -nlpd(estimator.predict_dist(X, **more), y)
+
+
+nlpd_scorer = NLPDScorer()

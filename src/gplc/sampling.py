@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -168,7 +169,7 @@ class _Watcher:
         self._began = time.perf_counter()
         self._saved = time.perf_counter()
         self._patience = CHECKPOINT_SECONDS
-        self._bars = _Bars(model, plan) if _shown(plan.progress) else None
+        self._bars = _watched(model, plan) if _shown(plan.progress) else None
         self._claim = claim
         self._warned = False
         self.latest: list[Chain] | None = None
@@ -214,45 +215,74 @@ def _shown(progress: bool | str) -> bool:
     return bool(progress)
 
 
+def _watched(model: Model, plan: Plan) -> "_Bars | _Line":
+    """Bars where rich can draw them; else a line that is written again and again."""
+    notebook = "ipykernel" in sys.modules
+    if find_spec("rich") is None or (notebook and find_spec("ipywidgets") is None):
+        return _Line(model, plan)
+    return _Bars(model, plan) if notebook or sys.stderr.isatty() else _Line(model, plan)
+
+
+def _goal(plan: Plan) -> int:
+    """Iterations of a chain, if nothing stops it before."""
+    return plan.warmup + (plan.max_draws if plan.draws == "auto" else plan.draws)
+
+
+def _rhat(chains: list[Chain], model: Model) -> float:
+    return math.nan if len(chains) < 2 else worst_rhat(_draws_of(chains, model))
+
+
+class _Line:
+    """How far the chains are, in one line: on itself where somebody watches, else below."""
+
+    def __init__(self, model: Model, plan: Plan) -> None:
+        self._model, self._total = model, _goal(plan)
+        self._again = sys.stderr.isatty() or "ipykernel" in sys.modules
+
+    def show(self, chains: list[Chain]) -> None:
+        rhat = _rhat(chains, self._model)
+        told = f"{chains[0].position.iteration}/{self._total} iterations, R-hat {rhat:.3f}"
+        if self._again:
+            print(f"\r{told}", end="", file=sys.stderr, flush=True)
+        else:
+            print(told, file=sys.stderr)
+
+    def close(self) -> None:
+        if self._again:
+            print(file=sys.stderr)
+
+
 class _Bars:
-    """One bar per chain: iteration, acceptance, R-hat so far, time left."""
+    """One bar per chain: iteration, acceptance, R-hat so far, time left. Gone in the end."""
 
     def __init__(self, model: Model, plan: Plan) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._model = model
-        goal = plan.max_draws if plan.draws == "auto" else plan.draws
-        self._total = plan.warmup + goal
-        self._console = Console(stderr=True)
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.completed}/{task.total}"),
             TextColumn("{task.fields[state]}"),
             TimeRemainingColumn(),
-            console=self._console,
+            console=Console(stderr=True),
+            transient=True,
         )
         self._tasks = [
-            self._progress.add_task(f"chain {k + 1}", total=self._total, state="warm-up")
+            self._progress.add_task(f"chain {k + 1}", total=_goal(plan), state="warm-up")
             for k in range(plan.chains)
         ]
-        self._plain = not (self._console.is_terminal or self._console.is_jupyter)
-        if not self._plain:
-            self._progress.start()
+        self._progress.start()
 
     def show(self, chains: list[Chain]) -> None:
-        rhat = math.nan if len(chains) < 2 else worst_rhat(_draws_of(chains, self._model))
+        rhat = _rhat(chains, self._model)
         for task, chain in zip(self._tasks, chains, strict=True):
             state = "warm-up"
             if chain.acceptance:
                 rates = list(chain.acceptance.values())
                 state = f"accepts {min(rates):.0%} or more, R-hat {rhat:.3f}"
             self._progress.update(task, completed=chain.position.iteration, state=state)
-        if self._plain:
-            done = chains[0].position.iteration
-            print(f"{done}/{self._total} iterations, R-hat {rhat:.3f}", file=sys.stderr)
 
     def close(self) -> None:
-        if not self._plain:
-            self._progress.stop()
+        self._progress.stop()

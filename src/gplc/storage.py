@@ -42,6 +42,8 @@ FIT_ARRAYS = {
     "y_scale": (),
 }
 ARRAYS = {CHECKPOINT: RUN_ARRAYS, FIT: RUN_ARRAYS | FIT_ARRAYS}
+# What a fit may have besides, if its data have it.
+OPTIONAL_ARRAYS = {"known_sd": ("row",)}
 
 # JSON by example: [t] is a list of t, {str: t} a mapping, {"name": t, ...} exactly these entries,
 # (t, u) either of them, and object anything that is not nested too deeply.
@@ -73,6 +75,7 @@ FIT_TEXTS = {
     "settings": {str: object},
     "features": [str],
     "target": (str, None),
+    "data": {"dropped": int},
     "origin": {str: str},
     "diagnostics": {
         "rows": {str: [NUMBER]},
@@ -87,6 +90,9 @@ FIT_TEXTS = {
     },
 }
 TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
+
+# What was done to the data of a fit, before anything was.
+NOTHING_DONE = {"dropped": 0}
 
 # Quantities that were judged up to format 2, and told nothing.
 NO_LONGER_JUDGED = ("sum w^2", "sum z", "sum z^2")
@@ -117,7 +123,8 @@ class Saved:
             if self.format < 3:  # which kept nothing that is judged
                 none = (*contents.arrays["log_density"].shape, 0, 0)
                 contents.arrays.setdefault("judged", np.empty(none))
-            _check_arrays(contents.arrays, ARRAYS[kind])
+                contents.texts.setdefault("data", json.dumps(NOTHING_DONE))
+            _check_arrays(contents.arrays, _with_optional(contents.arrays, kind))
             self.arrays = contents.arrays
             if kind == FIT:  # which was not always kept
                 contents.texts.setdefault("origin", "{}")
@@ -172,6 +179,12 @@ class Saved:
                 raise ValueError(
                     f"it has {draws} draws after {record['iteration']} iterations; fit again"
                 )
+
+
+def _with_optional(arrays: Mapping[str, Array], kind: str) -> dict[str, tuple[str, ...]]:
+    """The schema of a kind of file, with whatever of the optional arrays there is."""
+    more = {name: each for name, each in OPTIONAL_ARRAYS.items() if name in arrays}
+    return ARRAYS[kind] | (more if kind == FIT else {})
 
 
 def _check_arrays(arrays: Mapping[str, Array], schema: Mapping[str, tuple[str, ...]]) -> None:
@@ -388,7 +401,7 @@ def _write(
         **records,
     }
     dataset = xarray.Dataset(
-        {name: (dimensions, arrays[name]) for name, dimensions in ARRAYS[kind].items()},
+        {name: (each, arrays[name]) for name, each in _with_optional(arrays, kind).items()},
         attrs={name: json.dumps(records[name], default=_plain) for name in TEXTS[kind]},
     )
     _files.write(path, dataset, kind)

@@ -39,10 +39,11 @@ BAD_TABLES = {
     "date column": ("day,y\n2024-05-01,2\n2024-05-02,4\n", "with --exclude day, or choose"),
     "text target": ("x,y\n1,a\n2,b\n", "'a' is not a number (2 such entries); correct or"),
     "missing value": (
-        "x,y\n1,2\n3,\n",
-        "line 3, column 'y': the value is missing (1 of 2 in this column); fill such entries in, "
+        "x,y\n1,2\n,3\n",
+        "line 3, column 'x': the value is missing (1 of 2 in this column); fill such entries in, "
         "or leave such rows out with --drop-missing",
     ),
+    "missing responses": ("x,y\n1,2\n3,\n", "has 1 usable rows; 2 are needed"),
     "infinite": ("x,y\n1,2\ninf,2\n", "line 3, column 'x': the value is infinite"),
     "ragged": ("x,y\n1,2\n1,2,3\n", "line 3: 3 fields where the header has 2"),
     "unknown delimiter": (

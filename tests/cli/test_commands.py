@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gplc
-from gplc import cli, comparison, paper, plots
+from gplc import _fitted, cli, comparison, paper, plots
 from gplc.cli import fitting
 from gplc.estimators import ESTIMATORS
 from gplc.models import MODELS, Standard
@@ -127,8 +127,44 @@ def test_fit_drops_missing_rows_when_told(run, tmp_path):
     out = tmp_path / "a.nc"
     result = run("fit", path, "-y", "y", "-m", "std", "-o", out, "--drop-missing", *SHORT)
     assert result.exit_code == 0
-    assert "Left out 2 of 5 rows" in result.stderr
-    assert gplc.load(out).model_.n == 3
+    assert "Left out 1 of 5 rows with missing inputs." in result.stderr
+    assert "Warning: 1 of 4 rows have no response and are left out." in result.stderr
+    model = gplc.load(out)
+    assert model.model_.n == 3
+    assert model.notes_ == ["1 of 4 rows have no response and are left out."]
+
+
+def test_noise_column(run, tmp_path):
+    path, out = tmp_path / "stars.csv", tmp_path / "a.nc"
+    path.write_text("x,y,error\n0,1,0.5\n1,2,0.25\n2,3,1\n3,,\n4,5,2\n")
+    options = ["-y", "y", "-m", "std", "-o", out, "--noise-column", "error", *SHORT]
+    assert run("fit", path, *options).exit_code == 0
+    model = gplc.load(out)
+    assert list(model.feature_names_in_) == ["x"]
+    np.testing.assert_allclose(_fitted.known_noise(model), [0.5, 0.25, 1.0, 2.0])
+    new = "x,error\n0.5,3\n,1\n"
+    told = run("predict", out, "-", "--noise-column", "error", "--prefix", "p_", stdin=new)
+    lines = told.stdout.splitlines()
+    exact = model.predict_dist(pd.DataFrame({"x": [0.5]}), noise_std=[3.0]).std()[0]
+    assert float(lines[1].split(",")[3]) == pytest.approx(exact, rel=1e-6)
+    assert lines[2] == ",1,,,,"
+    path.write_text("x,y,error\n0,1,0.5\n1,2,-0.25\n2,3,1\n")
+    refused = run("fit", path, *options, "--force")
+    assert refused.exit_code == 2
+    assert "line 3, column 'error': a noise SD must be above 0, got -0.25" in refused.stderr
+    path.write_text("x,y,error\n0,1,0.5\n1,2,\n2,3,1\n")
+    refused = run("fit", path, *options, "--force")
+    assert "line 3, column 'error': the value is missing" in refused.stderr
+
+
+def test_compare_with_noise_column(run, tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"{k},{k % 3},{0.1 + k % 2}" for k in range(12)]
+    path.write_text("\n".join(["x,y,e", *rows, "12,,1"]))
+    few = ["--folds", "2", "--chains", "1", "--draws", "10", "--warmup", "10", "--jobs", "1"]
+    result = run("compare", path, "-y", "y", "--noise-column", "e", *few)
+    assert result.exit_code == 0
+    assert "12 rows in 2 folds" in result.stdout
 
 
 def test_fit_names_its_output_after_the_data(run, folder, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ def spoilt(array, value):
 
 BAD_DATA = {
     "NaN in X": (spoilt(X, np.nan), Y, "X contains NaN"),
-    "NaN in y": (X, spoilt(Y, np.nan).astype(float), "y contains NaN"),
+    "NaN in all of y": (X, np.full(20, np.nan), "2 rows with a response are needed"),
     "inf in X": (spoilt(X, np.inf).astype(float), Y, "X contains infinity"),
     "-inf in X": (spoilt(X, -np.inf).astype(float), Y, "X contains infinity"),
     "inf in y": (X, spoilt(Y, np.inf).astype(float), "y contains infinity"),
@@ -53,6 +53,7 @@ BAD_SETTINGS = [
     ("draws", 2.5),
     ("draws", -1),
     ("standardize", "no"),
+    ("learned_noise", "yes"),
     ("sampler", []),
     ("warmup", -1),
     ("warmup", 1.5),

@@ -52,6 +52,7 @@ def _known_model(key: str) -> str:
     "gplc fit motorcycle.csv --target accel --out motorcycle.fit.nc",
     "gplc fit data.parquet -y price -x area,age --model gplv --max-seconds 600",
     "gplc fit data.csv -y y --exclude id,date --decimal , --drop-missing",
+    "gplc fit stars.csv -y flux --noise-column flux_error",
     "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
     kind=NamingModels,
 )
@@ -60,6 +61,7 @@ def fit(
     target: options.Target,
     features: options.Features = None,
     exclude: options.Exclude = None,
+    noise_column: options.NoiseColumn = None,
     model: Annotated[
         str,
         typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
@@ -99,7 +101,8 @@ def fit(
     goes_on = checkpoint is not None and Path(checkpoint).exists()
     options.check_out(name, replace=force or goes_on)
     how = options.reading(delimiter, decimal, encoding, sheet)
-    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
+    columns = options.Columns(target, features, exclude, noise_column)
+    table = options.read_data(data, columns, how, max_rows, drop_missing)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
@@ -117,8 +120,8 @@ def fit(
     )
     estimator = models[model]
     with options.keeping_draws():
-        estimator.fit(X, y)
-    estimator.origin_ |= _origin(data, name, X)
+        estimator.fit(table.X, table.y, **table.known())
+    estimator.origin_ |= _origin(data, name, table.X)
     done = estimator.diagnostics_
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
@@ -214,6 +217,7 @@ def _fit_record(model: Any, out: str) -> dict[str, Any]:
         "rows": len(y),
         "target": _fitted.target_name(model),
         "features": _fitted.feature_names(model),
+        "notes": model.notes_,
         "chains": told.n_chains,
         "draws": told.n_draws,
         "stopped": told.stopped,

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -38,6 +38,10 @@ Features = Annotated[
 Exclude = Annotated[
     list[str] | None,
     typer.Option("--exclude", help="Columns that are no inputs, with commas between."),
+]
+NoiseColumn = Annotated[
+    str | None,
+    typer.Option("--noise-column", help="Column with the SD of the known noise of each row."),
 ]
 Delimiter = Annotated[
     str | None, typer.Option(help="Between the fields of a CSV file; found by itself.")
@@ -78,7 +82,7 @@ Priors = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace a fit that is there already.")]
 MaxRows = Annotated[int, typer.Option(help="Refuse larger tables: the cost grows as rows^3.")]
 DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
+    bool, typer.Option("--drop-missing", help="Leave out rows with missing inputs.")
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same draws.")]
 Jobs = Annotated[int, typer.Option(help="Processes at once; -1 is one for each core.")]
@@ -169,57 +173,102 @@ def draws_in(text: str) -> Any:
     return int(text)
 
 
+class Columns(NamedTuple):
+    """What the columns of a table are for."""
+
+    target: str
+    features: list[str] | None  # all others by default
+    exclude: list[str] | None
+    noise: str | None = None
+
+    def inputs(self, table: "pd.DataFrame", path: str) -> list[str]:
+        """Names of the columns that are inputs."""
+        from gplc._files import name_of
+
+        left_out = names_in(self.exclude, table.columns)
+        for name in left_out:
+            if name not in table.columns:
+                raise ValueError(
+                    f"--exclude: {name_of(path)} has no column {name!r}; check the name"
+                )
+        asked = names_in(self.features, table.columns)
+        if self.target in asked:
+            raise ValueError(f"--features must not hold the target {self.target!r}")
+        left_out += [self.target, *([] if self.noise is None else [self.noise])]
+        chosen = [name for name in asked or map(str, table.columns) if name not in left_out]
+        if not chosen:
+            raise ValueError(
+                f"{name_of(path)} has no column but {', '.join(table.columns)}; an input is "
+                "needed too. If that is several columns, give their --delimiter"
+            )
+        return chosen
+
+
+class TableData(NamedTuple):
+    """Inputs and response of a table, and what is known of the noise of each row."""
+
+    X: "pd.DataFrame"
+    y: "pd.Series[Any]"
+    noise_std: "pd.Series[Any] | None"
+
+    def known(self) -> dict[str, Any]:
+        """What `fit` is to be told besides."""
+        return {} if self.noise_std is None else {"noise_std": self.noise_std}
+
+    def with_response(self) -> "TableData":
+        """Rows whose response is there."""
+        kept = self.y.notna()
+        noise = None if self.noise_std is None else self.noise_std[kept]
+        return TableData(self.X[kept], self.y[kept], noise)
+
+
 def read_data(
-    data: str,
-    target: str,
-    features: list[str] | None,
-    exclude: list[str] | None,
-    how: "Reading",
-    max_rows: int,
-    drop_missing: bool,
-) -> "tuple[pd.DataFrame, pd.Series[Any]]":
-    """Inputs and response of a table, all of them numbers; says what is odd about them."""
+    data: str, columns: Columns, how: "Reading", max_rows: int, drop_missing: bool
+) -> TableData:
+    """Inputs and response of a table, all of them numbers; says what is odd about them.
+
+    Rows without a response are kept: whoever fits leaves them out, and counts them.
+    """
+    import numpy as np
     import pandas as pd
 
-    from gplc._cells import numbers
+    from gplc._cells import numbers, sds
     from gplc._files import name_of
     from gplc._tables import read_table
 
     table = read_table(data, max_rows, how)
-    left_out = names_in(exclude, table.columns)
-    for name in left_out:
-        if name not in table.columns:
-            raise ValueError(f"--exclude: {name_of(data)} has no column {name!r}; check the name")
-    asked = names_in(features, table.columns)
-    chosen = [name for name in asked or map(str, table.columns) if name not in left_out]
-    if target in asked:
-        raise ValueError(f"--features must not hold the target {target!r}")
-    chosen = [name for name in chosen if name != target]
-    if not chosen:
-        raise ValueError(
-            f"{name_of(data)} has no column but {', '.join(table.columns)}; an input is "
-            "needed too. If that is several columns, give their --delimiter"
-        )
-    found = numbers(
+    target, chosen = columns.target, columns.inputs(table, data)
+    response = numbers(table, [target], data, decimal=how.decimal, keep_missing=True)
+    inputs = numbers(
         table,
-        [target, *chosen],
+        chosen,
         data,
         decimal=how.decimal,
         keep_missing=drop_missing,
         optional=chosen,
     )
-    rows = pd.DataFrame(found, columns=[target, *chosen])
-    kept = rows.dropna(ignore_index=True)
-    if len(kept) < len(rows):
-        left_out_rows = f"{len(rows) - len(kept)} of {len(rows)} rows with missing values"
+    kept = np.flatnonzero(np.isfinite(inputs).all(axis=1))
+    usable = int(np.sum(~np.isnan(response[kept])))
+    if usable < 2:
+        raise ValueError(f"{name_of(data)} has {usable} usable rows; 2 are needed")
+    y = pd.Series(response[kept, 0], name=target)
+    X = pd.DataFrame(inputs[kept], columns=chosen)
+    if len(kept) < len(table):
+        left_out_rows = f"{len(table) - len(kept)} of {len(table)} rows with missing inputs"
         say(f"Left out {left_out_rows}.")
-        kept.attrs["left_out"] = left_out_rows
-    if len(kept) < 2:
-        raise ValueError(f"{name_of(data)} has {len(kept)} usable rows; 2 are needed")
+        X.attrs["left_out"] = left_out_rows
     # Rows are counted before some are left out.
-    for oddity in [*oddities.of_counters(rows[chosen]), *oddities.of_data(kept, target)]:
+    for oddity in [
+        *oddities.of_counters(pd.DataFrame(inputs, columns=chosen)),
+        *oddities.of_data(pd.concat([y, X], axis=1)[y.notna()], target),
+    ]:
         warn(oddity)
-    return kept[chosen], kept[target]
+    if columns.noise is None:
+        return TableData(X, y, None)
+    of_kept = table.iloc[kept][y.notna().to_numpy()]
+    noise = pd.Series(np.nan, index=y.index, name=columns.noise)
+    noise[y.notna()] = sds(of_kept, columns.noise, data, decimal=how.decimal)
+    return TableData(X, y, noise)
 
 
 def kernel_in(text: str | None) -> "Kernel | None":

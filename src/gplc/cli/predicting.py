@@ -50,6 +50,13 @@ def predict(
             "--parts", help="Also SD of the regression function and of the residuals, apart."
         ),
     ] = False,
+    noise_column: Annotated[
+        str | None,
+        typer.Option(
+            "--noise-column",
+            help="Column of NEW with the SD of the known noise of each new measurement.",
+        ),
+    ] = None,
     prefix: Annotated[str, typer.Option(help="Before the names of the new columns.")] = "",
     out: Annotated[
         str, typer.Option("--out", "-o", help=".csv, .xlsx, .parquet or .jsonl; - is stdout.")
@@ -75,7 +82,7 @@ def predict(
     """
     import numpy as np
 
-    from gplc import _fitted, _tables
+    from gplc import _cells, _fitted, _tables
     from gplc._files import name_of
 
     options.probabilities(str(interval), "--interval")
@@ -89,16 +96,20 @@ def predict(
     with _tables.writing(out, form, how.decimal) as append, working("predicting"):
         for frame in _tables.read_chunks(new, how):
             numbers, given = _inputs(model, frame, new, how.decimal)
+            noise = None
+            if noise_column is not None:
+                noise = _cells.sds(frame, noise_column, new, decimal=how.decimal)
             whole = np.flatnonzero(np.isfinite(numbers).all(axis=1))
             missing += len(frame) - whole.size
             if drop_missing:
                 frame, numbers = frame.iloc[whole], numbers[whole]
+                noise = None if noise is None else noise[whole]
                 whole = np.arange(whole.size)
             if taken := [name for name in asked.columns if name in frame.columns]:
                 raise ValueError(
                     f"{name_of(new)} has a column {taken[0]!r} already; give a --prefix"
                 )
-            predicted = _predicted(model, numbers, whole, asked)
+            predicted = _predicted(model, numbers, whole, asked, noise)
             outside.look(numbers[whole])
             if form not in ("csv", "tsv"):  # there numbers are numbers
                 frame = frame.assign(**dict(zip(given, numbers.T, strict=True)))
@@ -127,7 +138,11 @@ def _inputs(
 
 
 def _predicted(
-    model: Any, numbers: "Array", whole: "NDArray[np.intp]", asked: Asked
+    model: Any,
+    numbers: "Array",
+    whole: "NDArray[np.intp]",
+    asked: Asked,
+    noise: "Array | None",
 ) -> "dict[str, Array]":
     """The columns that prediction adds, by name; nan in rows that are not whole."""
     import numpy as np
@@ -136,13 +151,14 @@ def _predicted(
 
     found = np.full((len(asked.columns), len(numbers)), np.nan)
     if whole.size:
-        found[:, whole] = _values(model, _fitted.as_table(model, numbers[whole]), asked)
+        known = None if noise is None else noise[whole]
+        found[:, whole] = _values(model, _fitted.as_table(model, numbers[whole]), asked, known)
     return dict(zip(asked.columns, found, strict=True))
 
 
-def _values(model: Any, rows: Any, asked: Asked) -> "list[Array]":
+def _values(model: Any, rows: Any, asked: Asked, noise: "Array | None") -> "list[Array]":
     """What is asked for of rows that can be predicted, in the order of the columns."""
-    dist = model.predict_dist(rows)
+    dist = model.predict_dist(rows, noise)
     values = list(dist.summary(asked.interval))
     if asked.quantiles:
         values += list(dist.quantile(asked.quantiles).T)

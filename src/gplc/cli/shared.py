@@ -60,7 +60,7 @@ def command(
         def guarded(*args: Any, **kwargs: Any) -> None:
             try:
                 with warnings.catch_warnings():
-                    _ignore_convergence_warnings()
+                    _choose_warnings()
                     warnings.showwarning = _in_one_line
                     function(*args, **kwargs)
             except KeyboardInterrupt:
@@ -86,11 +86,14 @@ def command(
     return enter
 
 
-def _ignore_convergence_warnings() -> None:
-    """Every command tells the verdict itself."""
+def _choose_warnings() -> None:
+    """Every command tells the verdict itself, and what was done to the data each time."""
     from sklearn.exceptions import ConvergenceWarning
 
+    from gplc.estimators import DataWarning
+
     warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.simplefilter("always", DataWarning)
 
 
 def _in_one_line(message: Warning | str, *_: Any, **__: Any) -> None:

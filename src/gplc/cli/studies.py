@@ -23,6 +23,7 @@ def compare(
     target: options.Target,
     features: options.Features = None,
     exclude: options.Exclude = None,
+    noise_column: options.NoiseColumn = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts, each left out in turn.")] = 5,
     chains: Annotated[int, typer.Option(min=1, help="Chains of each fit.")] = 2,
     draws: Annotated[int, typer.Option(min=1, help="Draws of each chain.")] = 400,
@@ -41,10 +42,20 @@ def compare(
     from gplc.comparison import compare, every_model
 
     how = options.reading(delimiter, decimal, encoding, sheet)
-    X, y = options.read_data(data, target, features, exclude, how, max_rows, drop_missing)
+    columns = options.Columns(target, features, exclude, noise_column)
+    table = options.read_data(data, columns, how, max_rows, drop_missing).with_response()
     models = every_model(chains=chains, draws=draws, warmup=warmup, random_state=seed)
     with counting("fits") as watch:
-        result = compare(X, y, models, folds=folds, n_jobs=jobs, random_state=seed, watch=watch)
+        result = compare(
+            table.X,
+            table.y,
+            models,
+            **table.known(),
+            folds=folds,
+            n_jobs=jobs,
+            random_state=seed,
+            watch=watch,
+        )
     if as_json:
         print_json(result.to_record())
     else:

@@ -1,6 +1,7 @@
 """Estimators on scikit-learn's contract: the only place that validates and scales data."""
 
 from gplc.estimators.base import BaseGP
+from gplc.estimators.cases import DataWarning
 from gplc.estimators.files import ESTIMATORS, load
 from gplc.estimators.latent_covariate import LatentCovariateGP
 from gplc.estimators.latent_variance import LatentVarianceGP
@@ -12,6 +13,7 @@ __all__ = [
     "ESTIMATORS",
     "Band",
     "BaseGP",
+    "DataWarning",
     "Interrupted",
     "LatentCovariateGP",
     "LatentVarianceGP",

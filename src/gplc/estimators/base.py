@@ -1,7 +1,6 @@
 """What all estimators share, on scikit-learn's contract: checks, units, fits, predictions."""
 
 import dataclasses
-import functools
 import math
 import os
 import warnings
@@ -30,6 +29,7 @@ from gplc.chains import Chain, chain_seeds
 from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
+from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
 from gplc.estimators.companions import groups_of
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import leave_one_out
@@ -128,8 +128,9 @@ class BaseGP(RegressorMixin, BaseEstimator):
     predictive_draws: int | None = 400
     n_jobs: int | None = None
     random_state: RandomState = None
-    progress: bool | Literal["auto"] = False
+    progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
+    learned_noise: bool = True
     approximation: Approximation = "auto"
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -159,15 +160,19 @@ class BaseGP(RegressorMixin, BaseEstimator):
                     stacklevel=3,
                 )
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, noise_std: ArrayLike | None = None) -> Self:
         """Sample the posterior given data.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
-            Inputs, n at least 2.
+            Inputs, n at least 2, none missing.
         y : (n,) array-like
-            Responses.
+            Responses. Rows without one (NaN) are left out, with a warning that counts them.
+        noise_std : float or (n,) array-like, optional
+            SD of the noise that is known for each row, in units of y: that of an instrument. It
+            is added to the noise that the model learns, or is all there is with
+            ``learned_noise=False``.
 
         Returns
         -------
@@ -178,28 +183,40 @@ class BaseGP(RegressorMixin, BaseEstimator):
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            inputs, response = self._validated(X, y, y_numeric=True, ensure_min_samples=2)
+            cases = cases_of(X, y, noise_std)
+            inputs, response = self._validated(
+                cases.X, cases.y, y_numeric=True, ensure_min_samples=2
+            )
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
+            noise = None if cases.noise_std is None else cases.noise_std / y_scaling.scale
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+            self.n_dropped_ = cases.dropped
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
-            self._sample(x_scaling.apply(inputs), y_scaling.apply(response))
+            self._sample(x_scaling.apply(inputs), y_scaling.apply(response), noise)
+        for note in self.notes_:
+            warnings.warn(note, DataWarning, stacklevel=2)
         return self._unless_interrupted()
 
-    def _sample(self, X: Array, y: Array) -> None:
+    def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
         """Set all that sampling sets; in a basis twice, if the first turns out too small."""
-        wanted, seed = self._wanted_basis(X), _seed(self.random_state)
+        wanted, seed = self._wanted_basis(X, noise), _seed(self.random_state)
         axes = None
         if wanted is not None:
-            axes = chosen_axes(self._model, X, y, wanted, self._has_latent)
+
+            def make(X: Array, y: Array, axes: Axes) -> Any:
+                return self._model(X, y, None, axes)
+
+            axes = chosen_axes(make, X, y, wanted, self._has_latent)
         for rounds_left in reversed(range(ROUNDS)):
-            self.model_ = model = self._model(X, y, axes)
+            self.model_ = model = self._model(X, y, noise, axes)
             run = sample(model, self._plan(model), seed, self._marks(model))
-            self._take_chains(run.chains, run.seed)
+            self.seed_ = run.seed
+            self._take_chains(run.chains)
             better = self._better_axes(wanted)
             if better is None or not rounds_left or run.stopped.startswith("Interrupted"):
                 break
@@ -210,11 +227,11 @@ class BaseGP(RegressorMixin, BaseEstimator):
     def _has_latent(self) -> bool:
         return not self.model_class.noise_is_gaussian
 
-    def _wanted_basis(self, X: Array) -> Hilbert | None:
+    def _wanted_basis(self, X: Array, noise: Array | None) -> Hilbert | None:
         """The basis to sample in; None for the exact model."""
         if self.approximation is None:
             return None
-        why = self._without_basis(X)
+        why = self._without_basis(X) if noise is None else "noise_std is given"
         if isinstance(self.approximation, Hilbert):
             if why:
                 raise ValueError(
@@ -291,6 +308,16 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self._take(sample(self.model_, plan, self.seed_, marks, self.chains_))
         return self._unless_interrupted()
 
+    @property
+    def notes_(self) -> list[str]:
+        """What was done to the data before the fit, in sentences."""
+        check_is_fitted(self, "posterior_")
+        notes = []
+        if self.n_dropped_:
+            total = self.n_dropped_ + self.model_.n
+            notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+        return notes
+
     def _unless_interrupted(self) -> Self:
         if self.diagnostics_.stopped.startswith("Interrupted"):
             raise Interrupted(self)
@@ -333,10 +360,10 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 f"approximation must be None, 'auto' or Hilbert(...), got "
                 f"{_check.shown(self.approximation)}; 'auto' is a good choice"
             )
-        if not isinstance(self.standardize, bool | np.bool_):
-            raise ValueError(
-                f"standardize must be True or False, got {_check.shown(self.standardize)}"
-            )
+        for name in ("standardize", "learned_noise"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise ValueError(f"{name} must be True or False, got {_check.shown(value)}")
         _check.integer(
             "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
         )
@@ -349,18 +376,29 @@ class BaseGP(RegressorMixin, BaseEstimator):
                 advice="400 is a good number; None means all",
             )
 
-    def _model(self, inputs: Array, response: Array, axes: Axes | None = None) -> Any:
-        """The exact model, or the one in a basis on these axes."""
+    def _model(
+        self, inputs: Array, response: Array, noise: Array | None, axes: Axes | None = None
+    ) -> Any:
+        """The model of data in standard units, with the SDs that are known of their noise.
+
+        The exact one, or the one in a basis on these axes.
+        """
+        settings = self._model_settings()
+        # A model of the user's need not know of known noise if there is none.
+        if noise is not None:
+            settings["known_sd"] = noise
+        if not self.learned_noise:
+            settings["learned_noise"] = False
         made: Callable[..., Model] = self.model_class
         if axes is not None:
-            made = functools.partial(IN_BASIS[self.model_class.key], axes=axes)
+            made = partial(IN_BASIS[self.model_class.key], axes=axes)
         return made(
             inputs,
             response,
             kernel=self.kernel,
             priors=self.priors,
             mean=None if callable(self.mean) else self.mean,
-            **self._model_settings(),
+            **settings,
         )
 
     def _known_mean(self, inputs: Array) -> Array | float:
@@ -412,11 +450,15 @@ class BaseGP(RegressorMixin, BaseEstimator):
             random_state=type(self.random_state).__name__ if generator else self.random_state,
             **({"axes": model.axes} if isinstance(model, InBasis) else {}),
             **self._model_settings(),
+            # Named only if there is any: so older checkpoints go on.
+            **({} if model.known_noise is None else {"noise_std": model.known_noise.sds}),
+            **({} if self.learned_noise else {"learned_noise": False}),
         )
 
     def _take(self, run: Run) -> None:
         """Set everything that follows from a run, and warn unless it is fine."""
-        self._take_chains(run.chains, run.seed)
+        self.seed_ = run.seed
+        self._take_chains(run.chains)
         told = diagnose(self.draws_, run.chains, run.stopped)
         rows = {with_names(cast(HasData, self), name): row for name, row in told.rows.items()}
         self.diagnostics_ = self._in_users_units(dataclasses.replace(told, rows=rows))
@@ -431,8 +473,9 @@ class BaseGP(RegressorMixin, BaseEstimator):
         rows = rows_in(self.draws_.units or units_of(self), told.rows, back=back)
         return dataclasses.replace(told, rows=rows)
 
-    def _take_chains(self, chains: list[Chain], seed: np.random.SeedSequence) -> None:
-        self.chains_, self.seed_ = chains, seed
+    def _take_chains(self, chains: list[Chain]) -> None:
+        self.chains_ = chains
+        seed = self.seed_
         node_seeds = chain_seeds(
             np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, NODE_KEY)),
             len(chains),
@@ -465,14 +508,16 @@ class BaseGP(RegressorMixin, BaseEstimator):
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
-        self.model_ = self._model(arrays["X"], arrays["y"], axes)
+        self.model_ = self._model(arrays["X"], arrays["y"], arrays.get("known_sd"), axes)
         self.approximation_ = None
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
+        self.n_dropped_ = records["data"]["dropped"]
         self.origin_ = records["origin"]
-        self._take_chains(saved.chains(self.model_), saved.seed)
+        self.seed_ = saved.seed
+        self._take_chains(saved.chains(self.model_))
         if isinstance(self.model_, InBasis):
             error = measured_error(self.model_, self.draws_)
             self.approximation_ = Approximated(self.model_.axes, error)
@@ -482,6 +527,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
 
     def _validated(self, *data: Any, **wanted: Any) -> Any:
         """Data that scikit-learn finds in order, as float64."""
+        refuse_missing(data[0])
         try:
             # In C order the same table gives the same draws, whatever holds it.
             return validate_data(self, *data, dtype=np.float64, order="C", **wanted)
@@ -517,23 +563,31 @@ class BaseGP(RegressorMixin, BaseEstimator):
         )
 
     def _on_scale_of_y(
-        self, source: ComponentSource, known: Array | float, X: ArrayLike
+        self,
+        source: ComponentSource,
+        known: Array | float,
+        X: ArrayLike,
+        noise: Array | None = None,
     ) -> Predictive:
-        if isinstance(known, np.ndarray):
-            source = ShiftedComponents(source, known / float(self.y_scaling_.scale))
+        scale = float(self.y_scaling_.scale)
+        if isinstance(known, np.ndarray) or noise is not None:
+            offsets = np.broadcast_to(known, source.n_rows) / scale
+            noise_sds = None if noise is None else noise / scale
+            source = ShiftedComponents(source, offsets, noise_sds)
         return Predictive(
-            source,
-            location=float(self.y_scaling_.location),
-            scale=float(self.y_scaling_.scale),
-            rows=Rows.of(X),
+            source, location=float(self.y_scaling_.location), scale=scale, rows=Rows.of(X)
         )
 
-    def predict_dist(self, X: ArrayLike) -> Predictive:
+    def predict_dist(self, X: ArrayLike, noise_std: ArrayLike | None = None) -> Predictive:
         """Predictive distribution of y at each row of X.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
+        noise_std : float or (n,) array-like, optional
+            SD of the known noise of each new measurement, in units of y. By default there is
+            none: y has the noise that the model has learned and no error of an instrument.
+            (`regression_function` has neither: it is about the quantity itself.)
 
         Returns
         -------
@@ -542,28 +596,40 @@ class BaseGP(RegressorMixin, BaseEstimator):
             new case. It is lazy: nothing is computed before something is asked of it.
         """
         inputs, known = self._new_inputs(X)
-        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X)
+        noise = new_noise(noise_std, inputs.shape[0])
+        return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X, noise)
 
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(
+        self, X: ArrayLike, return_std: bool = False, noise_std: ArrayLike | None = None
+    ) -> Array | tuple[Array, Array]:
         """Predictive mean, and SD if asked for.
 
         Parameters
         ----------
         X : (n, p) array-like or data frame
         return_std : bool
+        noise_std
+            As in `predict_dist`.
 
         Returns
         -------
         mean : (n,) array
         std : (n,) array, only if `return_std`
         """
-        dist = self.predict_dist(X)
+        dist = self.predict_dist(X, noise_std)
         if not return_std:
             return dist.mean()
         moments = dist.moments()
         return moments.mean, moments.std
 
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike, *, as_frame: bool = False) -> Any:
+    def predict_quantiles(
+        self,
+        X: ArrayLike,
+        q: ArrayLike,
+        *,
+        noise_std: ArrayLike | None = None,
+        as_frame: bool = False,
+    ) -> Any:
         """Quantiles of the predictive distribution.
 
         Parameters
@@ -571,6 +637,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X : (n, p) array-like or data frame
         q : float or (k,) array-like
             Probabilities.
+        noise_std
+            As in `predict_dist`.
         as_frame : bool
             Whether to return a data frame, of the kind that X is.
 
@@ -578,7 +646,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         -------
         (n,) or (n, k) array, or a data frame with columns q0.05, ...
         """
-        found = self.predict_dist(X).quantile(q)
+        found = self.predict_dist(X, noise_std).quantile(q)
         if not as_frame:
             return found
         columns = zip(np.atleast_1d(q), found.reshape(len(found), -1).T, strict=True)
@@ -589,6 +657,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X: ArrayLike,
         coverage: float | Sequence[float] = 0.9,
         *,
+        noise_std: ArrayLike | None = None,
         as_frame: bool = False,
     ) -> Any:
         """Equal-tailed predictive intervals.
@@ -598,6 +667,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
         X : (n, p) array-like or data frame
         coverage : float or sequence of k floats
             Probability inside, between 0 and 1.
+        noise_std
+            As in `predict_dist`.
         as_frame : bool
             Whether to return a data frame, of the kind that X is.
 
@@ -606,7 +677,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         (n, 2) array of lower and upper ends, (n, k, 2) for several coverages
             Or a data frame with columns lower and upper, or lower_0.5, upper_0.5, ...
         """
-        found = self.predict_dist(X).interval(coverage)
+        found = self.predict_dist(X, noise_std).interval(coverage)
         if not as_frame:
             return found
         several = np.ndim(coverage) > 0
@@ -616,7 +687,12 @@ class BaseGP(RegressorMixin, BaseEstimator):
         return Rows.of(X).frame(dict(zip(names, ends, strict=True)))
 
     def sample_y(
-        self, X: ArrayLike, n_samples: int = 1, random_state: RandomState = None
+        self,
+        X: ArrayLike,
+        n_samples: int = 1,
+        random_state: RandomState = None,
+        *,
+        noise_std: ArrayLike | None = None,
     ) -> Array:
         """Draws from the predictive distribution, independent between rows.
 
@@ -627,6 +703,8 @@ class BaseGP(RegressorMixin, BaseEstimator):
         random_state : int, Generator, RandomState or None
             By default the estimator's own if that is an int, so that every call gives the same
             draws; else fresh ones.
+        noise_std
+            As in `predict_dist`.
 
         Returns
         -------
@@ -635,7 +713,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if random_state is None and isinstance(self.random_state, Integral):
             random_state = np.random.SeedSequence(int(self.random_state), spawn_key=(SAMPLE_KEY,))
         rng = np.random.default_rng(_seed(random_state))
-        return self.predict_dist(X).sample(n_samples, rng)
+        return self.predict_dist(X, noise_std).sample(n_samples, rng)
 
     def regression_function(self, X: ArrayLike) -> Predictive:
         """Posterior of the regression function f(x) = E(y | x): what is not known of the mean.

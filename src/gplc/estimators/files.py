@@ -83,6 +83,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
         settings["random_state"] = None  # its seed is kept with the chains
     # A path in a file must never decide where something is written later.
     settings["checkpoint"] = None
+    known = estimator.model_.known_noise
     save_fit(
         path,
         estimator.chains_,
@@ -93,7 +94,8 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "x_scale": estimator.x_scaling_.scale,
             "y_location": estimator.y_scaling_.location,
             "y_scale": estimator.y_scaling_.scale,
-        },
+        }
+        | ({} if known is None else {"known_sd": known.sds}),
         {
             "version": __version__,
             "estimator": type(estimator).__name__,
@@ -101,6 +103,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "seed": seed_record(estimator.seed_),
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
+            "data": {"dropped": estimator.n_dropped_},
             "origin": dict(estimator.origin_),
             "diagnostics": estimator._in_users_units(
                 estimator.diagnostics_, back=True

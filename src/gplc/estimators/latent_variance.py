@@ -20,7 +20,8 @@ class LatentVarianceGP(BaseGP):
         As in `StandardGP`; `kernel` serves both processes unless there is a `kernel_z`.
     nodes : int
         Values of z for a new case per draw.
-    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint, approximation
+    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint,
+    learned_noise, approximation
         As in `StandardGP`.
     link : {"log", "abs", "learned"}
         Whether the second process is the log SD, or the SD its absolute value, or a positive and

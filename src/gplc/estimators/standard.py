@@ -7,7 +7,7 @@ from gplc.models import Standard
 class StandardGP(BaseGP):
     """Gaussian process regression with Gaussian noise of constant variance, full Bayes (STD).
 
-    y = f(x) + e,  f ~ GP(0, K),  e ~ N(0, sigma^2)
+    y = f(x) + e,  f ~ GP(0, K),  e ~ N(0, sigma^2), or N(0, s^2 + sigma^2) with s known
 
     Parameters
     ----------
@@ -52,6 +52,8 @@ class StandardGP(BaseGP):
         File that keeps the run as it goes. A fit with the same data and settings resumes it;
         other data or settings are refused. If it cannot be written any more (a full disk), or
         another process has written it, there is a warning, and the run goes on without it.
+    learned_noise : bool
+        Whether there is noise besides the known one that `fit` is given as `noise_std`.
     approximation : "auto", None or Hilbert
         None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
         to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.
@@ -71,6 +73,8 @@ class StandardGP(BaseGP):
         The basis that was used and how good it is; None if the fit is exact.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    notes_ : list of str
+        What was done to the data: rows left out, for example.
     target_name_ : str or None
         Name of y, if it is a column that has one.
 

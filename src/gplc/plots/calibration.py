@@ -19,6 +19,7 @@ def pit(
     X: ArrayLike | None = None,
     y: ArrayLike | None = None,
     *,
+    noise_std: ArrayLike | None = None,
     bins: int = 10,
     ax: Axes | None = None,
 ) -> Axes:
@@ -33,6 +34,8 @@ def pit(
     X, y : array-like, optional
         Rows to judge by that were not used in the fit; by default the training rows, each
         predicted without itself (`loo`).
+    noise_std : float or array-like, optional
+        Known noise of the rows given.
     bins : int
     ax : Axes, optional
 
@@ -51,7 +54,7 @@ def pit(
     """
     model = as_fitted(model)
     ax = axes_or_new(ax)
-    _, probabilities, called = rows_to_judge(model, X, y)
+    _, probabilities, called = rows_to_judge(model, X, y, noise_std)
     count = probabilities.size
     ax.hist(
         probabilities,
@@ -75,6 +78,7 @@ def coverage(
     y: ArrayLike | None = None,
     feature: int | str | None = None,
     *,
+    noise_std: ArrayLike | None = None,
     coverage: float = 0.9,
     bins: int = 8,
     ax: Axes | None = None,
@@ -86,7 +90,7 @@ def coverage(
     Parameters
     ----------
     model : fitted estimator
-    X, y : array-like, optional
+    X, y, noise_std : array-like, optional
         As in `pit`.
     feature : int or str, optional
         Input to look along; needed if there are several.
@@ -112,7 +116,7 @@ def coverage(
     model = as_fitted(model)
     ax = axes_or_new(ax)
     k = feature_index(model, feature)
-    inputs, probabilities, called = rows_to_judge(model, X, y)
+    inputs, probabilities, called = rows_to_judge(model, X, y, noise_std)
     low, high = interval_probabilities(coverage)
     inside = (probabilities >= low) & (probabilities <= high)
     column = inputs[:, k]
@@ -140,7 +144,7 @@ def coverage(
 
 
 def rows_to_judge(
-    model: Fitted, X: ArrayLike | None, y: ArrayLike | None
+    model: Fitted, X: ArrayLike | None, y: ArrayLike | None, noise_std: ArrayLike | None
 ) -> tuple[Array, Array, str]:
     """Inputs and PIT values of rows to judge a model on, and what to call them.
 
@@ -152,7 +156,7 @@ def rows_to_judge(
         return training_data(model)[0], model.loo().pit, "rows left out"
     given = model.rows(X) if isinstance(model, Piped) else X
     response = _check.finite_array("y", y, 1)
-    probabilities = pit_values(model.predict_dist(given), response)
+    probabilities = pit_values(model.predict_dist(given, noise_std), response)
     return np.asarray(given, dtype=np.float64), probabilities, "given rows"
 
 

@@ -14,6 +14,7 @@ from gplc._fitted import (
     feature_index,
     grid_of,
     has_data,
+    known_noise,
     near_slice,
     slice_inputs,
     training_data,
@@ -44,8 +45,9 @@ def fan(
     coverages : sequence of float
         Probabilities of the intervals.
     data : bool
-        Whether to draw the training data. With several inputs it is the quarter of the rows that
-        is nearest to the slice. Pale parts of the picture have no data near.
+        Whether to draw the training data, with bars of one SD where their noise is known. With
+        several inputs it is the quarter of the rows that is nearest to the slice. Pale parts of
+        the picture have no data near.
     points : int
         Points of the grid.
     ax : Axes, optional
@@ -79,6 +81,9 @@ def fan(
         X, y = training_data(model)
         near = near_slice(model, k, at)
         told = "data" if near.size == y.size else "nearest rows"
+        if (known := known_noise(model)) is not None:
+            sds = known[near]
+            ax.errorbar(X[near, k], y[near], sds, fmt="none", ecolor=style.GREY, elinewidth=0.7)
         ax.plot(X[near, k], y[near], label=f"{told} ({near.size})", **style.MARKS)
     style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)))
     ax.set_ylabel(style.target_label(model))

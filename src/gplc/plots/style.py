@@ -50,7 +50,7 @@ class Fitted(HasData, Protocol):
     def diagnostics_(self) -> Diagnostics:
         """Whether they can be trusted."""
 
-    def predict_dist(self, X: ArrayLike) -> Predictive:
+    def predict_dist(self, X: ArrayLike, noise_std: ArrayLike | None = None) -> Predictive:
         """Distribution of y."""
 
     def regression_function(self, X: ArrayLike) -> Predictive:

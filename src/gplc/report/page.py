@@ -17,7 +17,16 @@ from matplotlib.axes import Axes
 
 from gplc import metrics, plots
 from gplc._files import replacing
-from gplc._fitted import Piped, as_fitted, as_table, feature_names, target_name, training_data
+from gplc._fitted import (
+    Piped,
+    as_fitted,
+    as_table,
+    feature_names,
+    known_noise,
+    target_name,
+    training_data,
+    training_dist,
+)
 from gplc._templates import rendered
 from gplc._types import Array
 from gplc._version import __version__
@@ -159,11 +168,14 @@ def _verdict(model: Any) -> Facts:
 
 def _data(model: Any) -> Facts:
     X, y = training_data(model)
+    known = known_noise(model)
     columns = zip([target_name(model), *feature_names(model)], [y, *X.T], strict=True)
     return {
         "count": len(y),
         "origin": model.origin_,
         "repeated": len(X) - len(np.unique(X, axis=0)),
+        "notes": model.notes_,
+        "known": None if known is None else [f"{end:.3g}" for end in (known.min(), known.max())],
         "rows": [
             [name, *(f"{value:.4g}" for value in _summary(values)), np.unique(values).size]
             for name, values in columns
@@ -201,8 +213,7 @@ def _shape(model: Any) -> Facts:
 
 
 def _calibration(model: Any) -> Facts:
-    X, y = training_data(model)
-    dist = model.predict_dist(as_table(model, X))
+    y, dist = training_data(model)[1], training_dist(model)
     levels = (0.5, 0.8, 0.9, 0.95)
     shares = [metrics.coverage(dist, y, level) for level in levels]
     what = "Share of observations inside 90% intervals"
