@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gplc import _check
 from gplc._check import interval_probabilities
-from gplc._fitted import HasData, with_names
+from gplc._fitted import HasData, training_data, with_names
 from gplc._frames import Rows
 from gplc._types import Array
 from gplc.chains import Chain, chain_seeds
@@ -34,6 +34,13 @@ from gplc.estimators.companions import groups_of
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import leave_one_out
 from gplc.estimators.results import Band, Interrupted
+from gplc.estimators.rounding import (
+    atom_of,
+    checked_resolution,
+    rounding_sd,
+    step_of,
+    with_rounding,
+)
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
@@ -117,6 +124,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
     progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
     learned_noise: bool = True
+    resolution: float | Literal["auto"] | None = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -175,7 +183,10 @@ class BaseGP(RegressorMixin, BaseEstimator):
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            noise = None if cases.noise_std is None else cases.noise_std / y_scaling.scale
+            measured = np.asarray(cases.y, dtype=np.float64)
+            step = step_of(measured) if self.resolution == "auto" else self.resolution
+            noise = with_rounding(cases.noise_std, step, measured.size)
+            noise = None if noise is None else noise / y_scaling.scale
             model = self._model(x_scaling.apply(inputs), y_scaling.apply(response), noise)
             plan = self._plan(model)
             run = sample(model, plan, _seed(self.random_state), self._marks(model))
@@ -184,6 +195,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
             self.n_dropped_ = cases.dropped
+            self.resolution_ = None if step is None else float(step)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._take(run)
@@ -223,6 +235,13 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if self.n_dropped_:
             total = self.n_dropped_ + self.model_.n
             notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+        if self.resolution_ is not None:
+            notes.append(
+                f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
+                f"noise of SD {rounding_sd(self.resolution_):.3g}."
+            )
+        if (atom := atom_of(training_data(cast(HasData, self))[1])) is not None:
+            notes.append(atom)
         return notes
 
     def _unless_interrupted(self) -> Self:
@@ -266,6 +285,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
         )
         _check.one_of("node_rule", self.node_rule, NODE_RULES)
+        checked_resolution(self.resolution)
         if self.predictive_draws is not None:
             _check.integer(
                 "predictive_draws",
@@ -403,6 +423,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
         self.n_dropped_ = records["data"]["dropped"]
+        self.resolution_ = records["data"]["resolution"]
         self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))

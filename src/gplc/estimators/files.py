@@ -99,7 +99,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "seed": seed_record(estimator.seed_),
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
-            "data": {"dropped": estimator.n_dropped_},
+            "data": {"dropped": estimator.n_dropped_, "resolution": estimator.resolution_},
             "origin": dict(estimator.origin_),
             "diagnostics": estimator._in_users_units(
                 estimator.diagnostics_, back=True

@@ -54,6 +54,9 @@ class StandardGP(BaseGP):
         another process has written it, there is a warning, and the run goes on without it.
     learned_noise : bool
         Whether there is noise besides the known one that `fit` is given as `noise_std`.
+    resolution : float or "auto", optional
+        The step that y was rounded to; "auto" finds it, if y has ties. It is known noise of SD
+        step / sqrt(12).
 
     Attributes
     ----------
@@ -68,6 +71,8 @@ class StandardGP(BaseGP):
         The chains themselves: acceptance rates, numerical events, seconds.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    resolution_ : float or None
+        The step that y was rounded to, if one was given or found.
     notes_ : list of str
         What was done to the data: rows left out, for example.
     target_name_ : str or None
