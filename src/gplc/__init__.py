@@ -8,7 +8,13 @@ from gplc._version import __version__
 if TYPE_CHECKING:
     from gplc import datasets, kernels, means, metrics, plots, report
     from gplc.comparison import compare
-    from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP, load
+    from gplc.estimators import (
+        LatentCovariateGP,
+        LatentVarianceGP,
+        StandardGP,
+        load,
+        stack,
+    )
     from gplc.kernels import SquaredExponential
     from gplc.predictive import Predictive
     from gplc.processes import Hilbert
@@ -24,6 +30,7 @@ _HOMES = {
     "StandardGP": "gplc.estimators",
     "compare": "gplc.comparison",
     "load": "gplc.estimators",
+    "stack": "gplc.estimators",
 }
 _ROOMS = ("datasets", "kernels", "means", "metrics", "plots", "report")
 
@@ -43,6 +50,7 @@ __all__ = [
     "metrics",
     "plots",
     "report",
+    "stack",
 ]
 
 

@@ -1,5 +1,6 @@
 """What all estimators share, on scikit-learn's contract: checks, units, fits, predictions."""
 
+import copy
 import dataclasses
 import math
 import os
@@ -22,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gplc import _check
 from gplc._check import interval_probabilities
-from gplc._fitted import HasData, with_names
+from gplc._fitted import HasData, training_data, with_names
 from gplc._frames import Rows
 from gplc._types import Array
 from gplc.chains import Chain, chain_seeds
@@ -32,8 +33,16 @@ from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
 from gplc.estimators.companions import groups_of
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
-from gplc.estimators.left_out import leave_one_out
+from gplc.estimators.left_out import chain_weights, leave_one_out
+from gplc.estimators.predicting import PredictsRows
 from gplc.estimators.results import Approximated, ApproximationWarning, Band, Interrupted
+from gplc.estimators.rounding import (
+    atom_of,
+    checked_resolution,
+    rounding_sd,
+    step_of,
+    with_rounding,
+)
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.sizes import (
     EXACT_ROWS,
@@ -88,7 +97,7 @@ def _unchanged_on_error(estimator: BaseEstimator) -> Iterator[None]:
 
 
 @dataclass(eq=False, repr=False)
-class BaseGP(RegressorMixin, BaseEstimator):
+class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     """What the estimators share; `StandardGP` documents the settings.
 
     A subclass names its model and is entered in `ESTIMATORS` under the model's key. Settings of
@@ -131,6 +140,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
     progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
     learned_noise: bool = True
+    resolution: float | Literal["auto"] | None = None
     approximation: Approximation = "auto"
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -190,11 +200,15 @@ class BaseGP(RegressorMixin, BaseEstimator):
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            noise = None if cases.noise_std is None else cases.noise_std / y_scaling.scale
+            measured = np.asarray(cases.y, dtype=np.float64)
+            step = step_of(measured) if self.resolution == "auto" else self.resolution
+            noise = with_rounding(cases.noise_std, step, measured.size)
+            noise = None if noise is None else noise / y_scaling.scale
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
             self.n_dropped_ = cases.dropped
+            self.resolution_ = None if step is None else float(step)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._sample(x_scaling.apply(inputs), y_scaling.apply(response), noise)
@@ -316,6 +330,13 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if self.n_dropped_:
             total = self.n_dropped_ + self.model_.n
             notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+        if self.resolution_ is not None:
+            notes.append(
+                f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
+                f"noise of SD {rounding_sd(self.resolution_):.3g}."
+            )
+        if (atom := atom_of(training_data(cast(HasData, self))[1])) is not None:
+            notes.append(atom)
         return notes
 
     def _unless_interrupted(self) -> Self:
@@ -368,6 +389,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
         )
         _check.one_of("node_rule", self.node_rule, NODE_RULES)
+        checked_resolution(self.resolution)
         if self.predictive_draws is not None:
             _check.integer(
                 "predictive_draws",
@@ -500,6 +522,11 @@ class BaseGP(RegressorMixin, BaseEstimator):
             Replaced if it exists, whole or not at all.
         """
         check_is_fitted(self, "posterior_")
+        if hasattr(self, "chain_weights_"):
+            raise ValueError(
+                "weights of chains are not kept in files; save the fit itself, and call stacked() "
+                "after loading it"
+            )
         save(self, path)
 
     def _restore(self, saved: Saved, axes: Axes | None = None) -> Self:
@@ -515,6 +542,7 @@ class BaseGP(RegressorMixin, BaseEstimator):
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
         self.n_dropped_ = records["data"]["dropped"]
+        self.resolution_ = records["data"]["resolution"]
         self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
@@ -598,93 +626,6 @@ class BaseGP(RegressorMixin, BaseEstimator):
         inputs, known = self._new_inputs(X)
         noise = new_noise(noise_std, inputs.shape[0])
         return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X, noise)
-
-    def predict(
-        self, X: ArrayLike, return_std: bool = False, noise_std: ArrayLike | None = None
-    ) -> Array | tuple[Array, Array]:
-        """Predictive mean, and SD if asked for.
-
-        Parameters
-        ----------
-        X : (n, p) array-like or data frame
-        return_std : bool
-        noise_std
-            As in `predict_dist`.
-
-        Returns
-        -------
-        mean : (n,) array
-        std : (n,) array, only if `return_std`
-        """
-        dist = self.predict_dist(X, noise_std)
-        if not return_std:
-            return dist.mean()
-        moments = dist.moments()
-        return moments.mean, moments.std
-
-    def predict_quantiles(
-        self,
-        X: ArrayLike,
-        q: ArrayLike,
-        *,
-        noise_std: ArrayLike | None = None,
-        as_frame: bool = False,
-    ) -> Any:
-        """Quantiles of the predictive distribution.
-
-        Parameters
-        ----------
-        X : (n, p) array-like or data frame
-        q : float or (k,) array-like
-            Probabilities.
-        noise_std
-            As in `predict_dist`.
-        as_frame : bool
-            Whether to return a data frame, of the kind that X is.
-
-        Returns
-        -------
-        (n,) or (n, k) array, or a data frame with columns q0.05, ...
-        """
-        found = self.predict_dist(X, noise_std).quantile(q)
-        if not as_frame:
-            return found
-        columns = zip(np.atleast_1d(q), found.reshape(len(found), -1).T, strict=True)
-        return Rows.of(X).frame({f"q{level:g}": values for level, values in columns})
-
-    def predict_interval(
-        self,
-        X: ArrayLike,
-        coverage: float | Sequence[float] = 0.9,
-        *,
-        noise_std: ArrayLike | None = None,
-        as_frame: bool = False,
-    ) -> Any:
-        """Equal-tailed predictive intervals.
-
-        Parameters
-        ----------
-        X : (n, p) array-like or data frame
-        coverage : float or sequence of k floats
-            Probability inside, between 0 and 1.
-        noise_std
-            As in `predict_dist`.
-        as_frame : bool
-            Whether to return a data frame, of the kind that X is.
-
-        Returns
-        -------
-        (n, 2) array of lower and upper ends, (n, k, 2) for several coverages
-            Or a data frame with columns lower and upper, or lower_0.5, upper_0.5, ...
-        """
-        found = self.predict_dist(X, noise_std).interval(coverage)
-        if not as_frame:
-            return found
-        several = np.ndim(coverage) > 0
-        marks = [f"_{each:g}" for each in np.ravel(coverage)] if several else [""]
-        names = [f"{end}{mark}" for mark in marks for end in ("lower", "upper")]
-        ends = found.reshape(len(found), -1).T
-        return Rows.of(X).frame(dict(zip(names, ends, strict=True)))
 
     def sample_y(
         self,
@@ -791,6 +732,48 @@ class BaseGP(RegressorMixin, BaseEstimator):
         if key not in self._left_out_rows:
             self._left_out_rows[key] = leave_one_out(self, draws, refit)
         return self._left_out_rows[key]
+
+    def stacked(self, draws: int = MOST_DRAWS) -> Self:
+        """The same fit with its chains weighted so that rows left out are predicted best.
+
+        For chains that have found different modes and stay there: their numbers say where they
+        began, not how much each mode counts. Weights of chains maximize the log density of rows
+        left out under the mixture of chains (Yao, Vehtari and Gelman 2022). They are weights for
+        prediction, not probabilities of modes.
+
+        Parameters
+        ----------
+        draws : int
+            Draws of each chain to take at most for leave-one-out.
+
+        Returns
+        -------
+        estimator
+            A copy with ``chain_weights_``, (chains,) of sum 1, whose predictions are weighted. Its
+            draws and diagnostics are those of the fit, and it is not saved: save the fit.
+
+        Examples
+        --------
+        >>> from gplc import StandardGP
+        >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.1, 0.9, 2.2, 2.8]
+        >>> model = StandardGP(chains=2, draws=50, warmup=20, random_state=0).fit(X, y)
+        >>> round(float(model.stacked().chain_weights_.sum()), 9)
+        1.0
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
+        weights = chain_weights(self, draws)
+        other = copy.copy(self)
+        drawn = self.draws_.thinned(self.predictive_draws)
+        chains, length = self.draws_.log_density.shape
+        places = self.draws_.picked(self.predictive_draws)
+        counts = np.bincount(places // length, minlength=chains)
+        # Each chain has its weight, whatever the number of its draws that can be used.
+        each = (weights / np.maximum(counts, 1))[places // length]
+        other.posterior_ = Posterior(self.model_, drawn, each)
+        other.chain_weights_ = weights
+        other._left_out_rows = {}
+        return other
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Scikit-learn's picture of the settings, and what came out below it."""

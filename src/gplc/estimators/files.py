@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from gplc._files import FileError, refusing
 from gplc._types import Array
 from gplc._version import __version__
+from gplc.estimators.stacking import is_stack, load_stack
 from gplc.kernels import Leaf, from_record, to_record
 from gplc.means import from_mean_record, mean_record
 from gplc.models.in_basis import InBasis
@@ -103,7 +104,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "seed": seed_record(estimator.seed_),
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
-            "data": {"dropped": estimator.n_dropped_},
+            "data": {"dropped": estimator.n_dropped_, "resolution": estimator.resolution_},
             "origin": dict(estimator.origin_),
             "diagnostics": estimator._in_users_units(
                 estimator.diagnostics_, back=True
@@ -130,7 +131,7 @@ def load(
 
     Returns
     -------
-    StandardGP, LatentCovariateGP, LatentVarianceGP or another `BaseGP`
+    StandardGP, LatentCovariateGP, LatentVarianceGP or another `BaseGP`; or a `Stack`
         An estimator of your own has to be defined (or imported) before.
 
     Examples
@@ -144,6 +145,8 @@ def load(
     >>> bool(again.predict([[0.5]]) == model.predict([[0.5]]))
     True
     """
+    if is_stack(path):
+        return load_stack(path, lambda part: load(part, kernels=kernels, mean=mean))
     saved = Saved(path, FIT)
     name, version = saved.records["estimator"], saved.records["version"]
     known = {each.__name__: each for each in _with_variants(ESTIMATORS.values())}
