@@ -6,10 +6,27 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import gplc
-from gplc.comparison import Comparison, Difference, compare, every_model
+from gplc.comparison import (
+    CLEAR_P,
+    LIKELY_P,
+    Comparison,
+    Difference,
+    Evidence,
+    Sign,
+    compare,
+    comparison_of,
+    every_model,
+    shape_of_residuals,
+    sizes_follow,
+)
+from gplc.loo import stacked_density, stacking_weights
 from gplc.models import MODELS
 
 SMALL = {"chains": 1, "draws": 25, "warmup": 25, "random_state": 0}
@@ -50,6 +67,121 @@ def test_every_model_takes_part():
     assert list(result.scores) == ["std", "gplv", "gplc"]
     assert len(result.answers) in (3, 4)
     assert json.loads(json.dumps(result.to_record()))["rows"] == 10
+
+
+def test_by_default_each_row_is_left_out_by_itself():
+    data = gplc.datasets.make_paper("U1", n=16, random_state=0)
+    settings = SMALL | {"chains": 2, "draws": 40}
+    models = {"std": gplc.StandardGP(**settings), "gplv": gplc.LatentVarianceGP(**settings)}
+    seen = []
+    result = compare(data.X, data.y, models, watch=lambda *done: seen.append(done))
+    for name, model in models.items():
+        expected = model.fit(data.X, data.y).loo()
+        np.testing.assert_allclose(result.scores[name], -expected.log_density)
+        assert result.uncertain[name] == expected.bad_rows.size
+    assert seen == [(1, 2), (2, 2)]
+    assert result.folds is None
+    assert "16 rows each left out" in str(result)
+    assert result.models["std"].predict(data.X).shape == (16,)
+    piped = make_pipeline(StandardScaler(), gplc.StandardGP(**settings))
+    assert compare(data.X, data.y, {"piped": piped}).scores["piped"].shape == (16,)
+    again = comparison_of(models)
+    assert again.weights == pytest.approx(result.weights)
+
+
+def test_leave_one_out_refuses_what_it_cannot_do():
+    X, y = np.arange(6.0)[:, None], np.arange(6.0)
+    with pytest.raises(
+        ValueError, match=r"models\['other'\] has no loo\(\), got Linear.* folds=5"
+    ):
+        compare(X, y, {"other": LinearRegression()})
+    with pytest.raises(ValueError, match="groups must come with folds"):
+        compare(X, y, groups=[0, 0, 0, 1, 1, 1])
+    with pytest.raises(ValueError, match="refit must be an integer"):
+        compare(X, y, refit=-1)
+    with pytest.raises(ValueError, match="models is empty"):
+        compare(X, y, {})
+    one, other = (gplc.StandardGP(**SMALL).fit(X, y + shift) for shift in (0.0, 1.0))
+    with pytest.raises(ValueError, match="'a' and 'b' were fitted to different rows"):
+        comparison_of({"a": one, "b": other})
+
+
+def test_stacking_weights_are_the_best_there_are():
+    """Against a search over a grid of mixtures of two, and a concave optimum of three."""
+    rng = np.random.default_rng(0)
+    logs = rng.normal(size=(3, 40))
+    weights = stacking_weights(logs)
+    assert weights.sum() == pytest.approx(1.0)
+    best = stacked_density(logs, weights).sum()
+    for other in rng.dirichlet(np.ones(3), size=300):
+        assert stacked_density(logs, other).sum() <= best + 1e-6
+    result = made(std=1.0, gplv=0.5, gplc=3.0)
+    assert result.weights["gplc"] < 0.01
+    assert sum(result.weights.values()) == pytest.approx(1.0)
+    assert "weight" in str(result)
+
+
+def test_uncertain_rows_are_mentioned():
+    scores = made(std=1.0, gplv=0.5)
+    loo = {
+        name: SimpleNamespace(
+            bad_rows=np.arange(count),
+            pit=np.linspace(0.01, 0.99, 200),
+            dist=SimpleNamespace(std=lambda: np.ones(200) + np.arange(200) % 2),
+        )
+        for name, count in (("std", 0), ("gplv", 3))
+    }
+    told = Comparison(scores.scores, None, scores.rhat, {}, loo).answers
+    assert "uncertain (GPLV 3): refit= samples again without them." in told[1]
+
+
+def left_out(scores, sds=None):
+    """What is asked of leave-one-out: where rows fall, and how wide predictions are."""
+    spread = np.ones(scores.size) if sds is None else sds
+    return SimpleNamespace(
+        pit=norm.cdf(scores), dist=SimpleNamespace(std=lambda: spread), bad_rows=np.arange(0)
+    )
+
+
+def test_signs_say_no_more_often_than_chance_if_there_is_nothing():
+    """At most 2 x 2.3% of 400 sets, and 3.5 SDs on top: false alarm below 1e-3."""
+    rng = np.random.default_rng(0)
+    signs = []
+    for _ in range(400):
+        noise, sds = rng.standard_normal(60), np.exp(rng.standard_normal(60))
+        signs.append(sizes_follow(left_out(noise), left_out(noise, sds), "GPLV").p_value)
+        signs.append(shape_of_residuals(left_out(noise), "GPLV").p_value)
+    assert np.mean(np.array(signs) < LIKELY_P) < LIKELY_P + 3.5 * np.sqrt(LIKELY_P / 800)
+
+
+def test_signs_are_seen_where_there_are_some():
+    rng = np.random.default_rng(1)
+    sds = np.exp(rng.standard_normal(100))
+    noise = sds * rng.standard_normal(100)
+    sign = sizes_follow(left_out(noise / 3.0), left_out(noise, sds), "GPLV")
+    assert sign.p_value < CLEAR_P
+    assert "larger where GPLV without that row expects it" in sign.told
+    skewed = shape_of_residuals(left_out(rng.exponential(size=100) - 1.0), "GPLV")
+    assert skewed.p_value < CLEAR_P
+    assert "skewness 1." in skewed.told
+    assert shape_of_residuals(left_out(rng.exponential(size=15)), "GPLV").p_value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("mean", "p_value", "word"),
+    [
+        (0.01, 0.5, "not"),
+        (0.01, 0.02, "probably"),
+        (0.01, 0.001, "clearly"),
+        (-0.01, 0.001, "not"),  # the richer model does not predict better
+        (-0.5, 0.001, "worse"),
+        (0.5, 1.0, "clearly"),
+    ],
+)
+def test_signs_count_if_the_richer_model_is_no_worse(mean, p_value, word):
+    evidence = Evidence("std", "gplv", Difference(mean, 0.1), Sign("Told.", p_value))
+    assert evidence.word == word
+    assert evidence.found == (word in ("clearly", "probably"))
 
 
 def test_standard_errors_are_paired():

@@ -8,13 +8,21 @@ from gplc._version import __version__
 if TYPE_CHECKING:
     from gplc import datasets, kernels, means, metrics, plots, report
     from gplc.comparison import compare
-    from gplc.estimators import LatentCovariateGP, LatentVarianceGP, StandardGP, load
+    from gplc.estimators import (
+        LatentCovariateGP,
+        LatentVarianceGP,
+        StandardGP,
+        load,
+        stack,
+    )
     from gplc.kernels import SquaredExponential
     from gplc.predictive import Predictive
+    from gplc.processes import Hilbert
 
 # Where each public name lives. They are imported when first used: scikit-learn alone takes longer
 # to import than the engine takes for a small chain.
 _HOMES = {
+    "Hilbert": "gplc.processes",
     "LatentCovariateGP": "gplc.estimators",
     "LatentVarianceGP": "gplc.estimators",
     "Predictive": "gplc.predictive",
@@ -22,10 +30,12 @@ _HOMES = {
     "StandardGP": "gplc.estimators",
     "compare": "gplc.comparison",
     "load": "gplc.estimators",
+    "stack": "gplc.estimators",
 }
 _ROOMS = ("datasets", "kernels", "means", "metrics", "plots", "report")
 
 __all__ = [
+    "Hilbert",
     "LatentCovariateGP",
     "LatentVarianceGP",
     "Predictive",
@@ -40,6 +50,7 @@ __all__ = [
     "metrics",
     "plots",
     "report",
+    "stack",
 ]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from gplc import _check, _html
@@ -318,15 +319,18 @@ class Draws(Mapping[str, Array]):
         Those without a density are left out: a chain that has found no possible state yet is
         nowhere. All others can predict, if need be with a little more noise (`Dense.mended`).
         """
-        chains, draws = self.log_density.shape
-        total = chains * draws
-        count = total if most is None else min(most, total)
-        picked = (np.arange(count) * total) // count
+        draws = self.log_density.shape[1]
         return [
             (
                 Unknowns(self.theta[chain, draw], self.latent[chain, draw]),
                 self.nodes[chain, draw],
             )
-            for chain, draw in (divmod(int(place), draws) for place in picked)
-            if self.log_density[chain, draw] > -np.inf
+            for chain, draw in (divmod(int(place), draws) for place in self.picked(most))
         ]
+
+    def picked(self, most: int | None) -> NDArray[np.intp]:
+        """Places of the draws that `thinned` takes, if all are numbered, chain after chain."""
+        total = self.log_density.size
+        count = total if most is None else min(most, total)
+        places = (np.arange(count) * total) // count
+        return places[self.log_density.ravel()[places] > -np.inf]

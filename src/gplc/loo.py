@@ -40,6 +40,10 @@ class Kept(NamedTuple):
     means: Array  # (chains, draws, n, c): of components of equal weight
     sds: Array
 
+    def of_chain(self, chain: int) -> "Kept":
+        """Of one chain alone."""
+        return Kept(*(each[chain : chain + 1] for each in self))
+
 
 def kept_of(
     model: Model, unknowns: Sequence[Sequence[Unknowns]], seed: np.random.SeedSequence
@@ -405,3 +409,42 @@ def replaced(
         means[row] = kept.means[:, :, row].ravel()[places]
         sds[row] = kept.sds[:, :, row].ravel()[places]
     return Estimates(log_density, mcse, pareto_k, pit, ArrayComponents(means, sds))
+
+
+# Steps of the iteration for stacking weights, and the change at which it ends.
+MOST_STEPS, SMALLEST_STEP = 10_000, 1e-9
+
+
+def stacking_weights(log_density: Array) -> Array:
+    """Weights of a mixture of models that predicts left-out rows best: (models,) with sum 1.
+
+    They maximize sum_i log sum_k weight_k p_k(y_i | y_-i) (Yao, Vehtari, Simpson and Gelman 2018),
+    by the EM iteration, which goes up at each step; the maximum is the only one.
+
+    Parameters
+    ----------
+    log_density : (models, n) array
+        log p_k(y_i | y_-i).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stacking_weights(np.log([[0.5, 0.5, 0.5], [0.1, 0.1, 0.1]])).round(3).tolist()
+    [1.0, 0.0]
+    >>> stacking_weights(np.log([[0.9, 0.1], [0.1, 0.9]])).round(3).tolist()
+    [0.5, 0.5]
+    """
+    relative = np.exp(log_density - log_density.max(axis=0))
+    weights = np.full(len(relative), 1.0 / len(relative))
+    for _ in range(MOST_STEPS):
+        shares = weights[:, None] * relative
+        shares /= shares.sum(axis=0)
+        before, weights = weights, shares.mean(axis=1)
+        if np.abs(weights - before).max() < SMALLEST_STEP:
+            break
+    return weights
+
+
+def stacked_density(log_density: Array, weights: Array) -> Array:
+    """Log density of each row under a mixture of models, from those of each: (n,)."""
+    return np.asarray(logsumexp(log_density, axis=0, b=weights[:, None]))

@@ -18,7 +18,14 @@ from gplc._check import interval_probabilities
 from gplc._compiled import mixture, mixture_crps, mixture_quantiles
 from gplc._frames import Rows, Tidy
 from gplc._types import Array
-from gplc.components import ArrayComponents, Blocks, ComponentSource, real_array, values_for_rows
+from gplc.components import (
+    ArrayComponents,
+    Blocks,
+    ComponentSource,
+    normalized_weights,
+    real_array,
+    values_for_rows,
+)
 
 RandomState: TypeAlias = (
     "int | np.random.SeedSequence | np.random.Generator | np.random.RandomState | None"
@@ -44,6 +51,37 @@ class Summary(NamedTuple):
     std: Array
     lower: Array
     upper: Array
+
+
+class _Mixed(NamedTuple):
+    """Components of several distributions, side by side, in the units of the first."""
+
+    dists: "tuple[Predictive, ...]"
+    shares: Array
+    location: float
+    scale: float
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.dists[0])
+
+    @property
+    def n_components(self) -> int:
+        """Those of all."""
+        return sum(each.n_components for each in self.dists)
+
+    @property
+    def weights(self) -> Array:
+        """Each distribution's own, times its share."""
+        own = zip(self.shares.tolist(), self.dists, strict=True)
+        return np.concatenate([share * each.weights for share, each in own])
+
+    def components(self, rows: Any) -> tuple[Array, Array]:
+        """Means and SDs of some rows."""
+        parts = [each[rows].components() for each in self.dists]
+        means, sds = (np.hstack(each) for each in zip(*parts, strict=True))
+        return (means - self.location) / self.scale, sds / self.scale
 
 
 class Predictive(Tidy):
@@ -117,6 +155,39 @@ class Predictive(Tidy):
         array([1.])
         """
         return cls(ArrayComponents(means, sds, weights))
+
+    @classmethod
+    def mixture(cls, dists: "Sequence[Predictive]", weights: ArrayLike) -> "Predictive":
+        """The mixture of several distributions of the same rows: p = sum_k weight_k p_k.
+
+        Parameters
+        ----------
+        dists : sequence of Predictive
+            Of as many rows each.
+        weights : (k,) array-like
+            Not negative, brought to sum 1.
+
+        Returns
+        -------
+        Predictive
+            As lazy as its parts.
+
+        Examples
+        --------
+        >>> one = Predictive.from_arrays([[0.0, 1.0]], [[1.0, 1.0]])
+        >>> other = Predictive.from_arrays([[10.0]], [[1.0]])
+        >>> Predictive.mixture([one, other], [3, 1]).mean()
+        array([2.875])
+        """
+        shares = normalized_weights(weights, len(dists))
+        lengths = sorted({len(each) for each in dists})
+        if shares is None or len(lengths) != 1:
+            raise ValueError(
+                f"dists must be of the same rows, got {lengths} rows; ask all about the same X"
+            )
+        first = dists[0]
+        source = _Mixed(tuple(dists), shares, first._location, first._scale)
+        return cls(source, location=first._location, scale=first._scale, rows=first._rows)
 
     @property
     def n_components(self) -> int:

@@ -49,6 +49,18 @@ def _neighbours(k: int, size: int) -> tuple[int, int]:
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
+def slopes_of(values: Array, cells: Cells) -> Array:
+    """Slopes g'_k of functions with `values` (n, K) in the cells."""
+    n, size = values.shape
+    slopes = np.empty((n, size))
+    for i in range(n):
+        for k in range(size):
+            a, b = _neighbours(k, size)
+            slopes[i, k] = (values[i, b] - values[i, a]) * cells.inverse_gaps[k]
+    return slopes
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _shares(
     values: Array, y: float, variance: float, cells: Cells, slopes: Array, p: Array, e: Array
 ) -> tuple[float, float, int, int]:

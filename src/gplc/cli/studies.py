@@ -16,7 +16,8 @@ from gplc.cli.showing import plot, report
 
 @command(
     "gplc compare motorcycle.csv --target accel",
-    "gplc compare data.csv -y y -x a,b --folds 10 --json",
+    "gplc compare data.csv -y y -x a,b --refit 5 --json",
+    "gplc compare data.csv -y y --folds 10",
 )
 def compare(
     data: options.Data,
@@ -24,7 +25,16 @@ def compare(
     features: options.Features = None,
     exclude: options.Exclude = None,
     noise_column: options.NoiseColumn = None,
-    folds: Annotated[int, typer.Option(min=2, help="Parts, each left out in turn.")] = 5,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Parts, each left out in turn, with fits of their own; without: single rows.",
+        ),
+    ] = None,
+    refit: Annotated[
+        int, typer.Option(min=0, help="Uncertain rows to sample again without, of each model.")
+    ] = 0,
     chains: Annotated[int, typer.Option(min=1, help="Chains of each fit.")] = 2,
     draws: Annotated[int, typer.Option(min=1, help="Draws of each chain.")] = 400,
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 300,
@@ -38,7 +48,7 @@ def compare(
     drop_missing: options.DropMissing = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Does the noise depend on x, and is it Gaussian? All models by cross-validation."""
+    """Does the noise depend on x, and is it Gaussian? All models by leave-one-out."""
     from gplc.comparison import compare, every_model
 
     how = options.reading(delimiter, decimal, encoding, sheet)
@@ -52,6 +62,7 @@ def compare(
             models,
             **table.known(),
             folds=folds,
+            refit=refit,
             n_jobs=jobs,
             random_state=seed,
             watch=watch,

@@ -7,6 +7,7 @@ from gplc.estimators.latent_covariate import LatentCovariateGP
 from gplc.estimators.latent_variance import LatentVarianceGP
 from gplc.estimators.results import Band, Interrupted
 from gplc.estimators.scaling import Scaling
+from gplc.estimators.stacking import Stack, stack
 from gplc.estimators.standard import StandardGP
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "LatentCovariateGP",
     "LatentVarianceGP",
     "Scaling",
+    "Stack",
     "StandardGP",
     "load",
+    "stack",
 ]

@@ -7,6 +7,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from gplc._fitted import HasData, training_data
+from gplc._types import Array
 from gplc.chains import Position, advance
 from gplc.estimators.companions import spawned
 from gplc.loo import (
@@ -17,6 +18,7 @@ from gplc.loo import (
     kept_of,
     replaced,
     smoothed,
+    stacking_weights,
     thinned,
     unknowns_of,
 )
@@ -91,3 +93,13 @@ def ignoring(
         [Unknowns(chain.theta[k], chain.latent[k]) for k in range(SETTLING, SETTLING + count)]
         for chain in made
     ]
+
+
+def chain_weights(estimator: "BaseGP", draws: int) -> Array:
+    """Stacking weights of the chains, each taken as a model of its own: (chains,)."""
+    count = len(estimator.chains_)
+    picked = thinned(estimator.draws_, draws * count)
+    seed = spawned(estimator, COMPONENT_KEY)
+    kept = kept_of(estimator.model_, unknowns_of(estimator.draws_, picked), seed)
+    logs = [estimated(kept.of_chain(chain), seed).log_density for chain in range(count)]
+    return stacking_weights(np.array(logs))

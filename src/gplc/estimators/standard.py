@@ -57,6 +57,12 @@ class StandardGP(BaseGP):
         another process has written it, there is a warning, and the run goes on without it.
     learned_noise : bool
         Whether there is noise besides the known one that `fit` is given as `noise_std`.
+    resolution : float or "auto", optional
+        The step that y was rounded to; "auto" finds it, if y has ties. It is known noise of SD
+        step / sqrt(12).
+    approximation : "auto", None or Hilbert
+        None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
+        to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.
 
     Attributes
     ----------
@@ -69,8 +75,12 @@ class StandardGP(BaseGP):
         file, the command and how many rows were left out.
     chains_ : list of Chain
         The chains themselves: acceptance rates, numerical events, seconds.
+    approximation_ : Approximated or None
+        The basis that was used and how good it is; None if the fit is exact.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    resolution_ : float or None
+        The step that y was rounded to, if one was given or found.
     notes_ : list of str
         What was done to the data: rows left out, for example.
     target_name_ : str or None

@@ -57,20 +57,20 @@ class Grid(NamedTuple):
 
 
 @functools.cache
-def grid() -> Grid:
+def grid(n_cells: int = N_CELLS, end: float = END) -> Grid:
     """Cells that are evenly spread over w / sqrt(SPREAD^2 + w^2), as the values of pools are."""
-    last = END / math.hypot(SPREAD, END)
-    t = (2.0 * (np.arange(N_CELLS) + 0.5) / N_CELLS - 1.0) * last
+    last = end / math.hypot(SPREAD, end)
+    t = (2.0 * (np.arange(n_cells) + 0.5) / n_cells - 1.0) * last
     rest = 1.0 - t * t
     w = SPREAD * t / np.sqrt(rest)
-    widths = SPREAD * rest**-1.5 * 2.0 * last / N_CELLS
+    widths = SPREAD * rest**-1.5 * 2.0 * last / n_cells
     weights = np.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi) * widths
     # Where a kernel has a step it is at zero: slopes are never taken across.
     halves = np.split(w, 2)
     gaps = np.concatenate([np.gradient(half) * 2.0 for half in halves])
-    ends = [0, N_CELLS // 2 - 1, N_CELLS // 2, N_CELLS - 1]
+    ends = [0, n_cells // 2 - 1, n_cells // 2, n_cells - 1]
     gaps[ends] /= 2.0
-    moments = [np.ones(N_CELLS), w]
+    moments = [np.ones(n_cells), w]
     for k in range(2, N_MOMENTS):
         moments.append((w * moments[-1] - math.sqrt(k - 1.0) * moments[-2]) / math.sqrt(k))
     cells = Cells(w, np.log(weights), (OVERLAP * widths) ** 2, 1.0 / gaps)
