@@ -26,7 +26,6 @@ PAGES = (
     "README.md",
     "docs/tutorial.md",
     "docs/diagnostics.md",
-    "docs/choosing.md",
     "docs/gallery.md",
 )
 WIDTH = 98
