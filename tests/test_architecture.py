@@ -28,6 +28,7 @@ ROOMS = (
     "diagnostics",
     "loo",
     "posterior",
+    "transforms",
     "predictive",
     "components",
     "draws",

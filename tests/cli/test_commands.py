@@ -170,6 +170,20 @@ def test_resolution(run, tmp_path):
     assert "--resolution must be a number or auto, got 'fine'" in refused.stderr
 
 
+def test_transform(run, tmp_path):
+    path, out = tmp_path / "a.csv", tmp_path / "a.nc"
+    path.write_text("x,y\n" + "".join(f"{k},{1 + k % 5}\n" for k in range(12)))
+    options = ["-y", "y", "-m", "std", "-o", out, "--force", *SHORT]
+    assert run("fit", path, *options, "--transform", "log").exit_code == 0
+    told = run("predict", out, "-", stdin="x\n0.5\n").stdout.splitlines()[1]
+    assert float(told.split(",")[3]) > 0.0
+    refused = run("fit", path, *options, "--transform", "cube")
+    assert "target_transform must be one of" in refused.stderr
+    path.write_text("x,y\n0,1\n1,0\n2,3\n")
+    refused = run("fit", path, *options, "--transform", "log")
+    assert "is not finite at y = 0.0 in row 1" in refused.stderr
+
+
 def test_compare_with_noise_column(run, tmp_path):
     path = tmp_path / "a.csv"
     rows = [f"{k},{k % 3},{0.1 + k % 2}" for k in range(12)]

@@ -43,7 +43,8 @@ def on_scale_of_data(estimator: "BaseGP", y: Array) -> Array:
     """Responses (..., n) at the training inputs, from standard units."""
     inputs, _ = training_data(cast(HasData, estimator))
     scaling = estimator.y_scaling_
-    return np.asarray(y * scaling.scale + scaling.location + estimator._known_mean(inputs))
+    found = np.asarray(y * scaling.scale + scaling.location + estimator._known_mean(inputs))
+    return found if estimator.transform_ is None else estimator.transform_.back(found)
 
 
 def replicates(estimator: "BaseGP", picked: Sequence[int]) -> Array:
