@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     )
     from gplc.kernels import SquaredExponential
     from gplc.predictive import Predictive
+    from gplc.processes import Hilbert
 
 # Where each public name lives. They are imported when first used: scikit-learn alone takes longer
 # to import than the engine takes for a small chain.
 _HOMES = {
+    "Hilbert": "gplc.processes",
     "LatentCovariateGP": "gplc.estimators",
     "LatentVarianceGP": "gplc.estimators",
     "Predictive": "gplc.predictive",
@@ -33,6 +35,7 @@ _HOMES = {
 _ROOMS = ("checks", "datasets", "kernels", "means", "metrics", "plots", "report")
 
 __all__ = [
+    "Hilbert",
     "LatentCovariateGP",
     "LatentVarianceGP",
     "Predictive",

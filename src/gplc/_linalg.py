@@ -164,7 +164,11 @@ def weights_through_factor(factor: Factor, inside: Array) -> Array:
     D the derivative with respect to L (Murray 2016, "Differentiation of the Cholesky
     decomposition"). `inside` is P in Fortran order, overwritten.
     """
-    lower = factor.upper.T
+    return weights_through_lower(factor.upper.T, inside)
+
+
+def weights_through_lower(lower: Array, inside: Array) -> Array:
+    """The same, given L."""
     half = blas.dtrsm(1.0, lower, inside, side=0, lower=1, trans_a=1, overwrite_b=1)
     whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
     return covariance.symmetric_part(whole.T)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from gplc import _check
 from gplc._check import interval_probabilities
 from gplc._types import Array
 from gplc.components import real_array
@@ -217,6 +218,44 @@ def interval_score(dist: Predictive, y: ArrayLike, coverage: float = 0.9) -> flo
     lower, upper = dist.interval(coverage).T
     outside = np.maximum(lower - observed, 0) + np.maximum(observed - upper, 0)
     return float((upper - lower + 2 / (1 - coverage) * outside).mean())
+
+
+def rounded_nlpd(dist: Predictive, y: ArrayLike, step: float) -> float:
+    """Average negative log probability of values that were rounded to multiples of a step.
+
+    -(1/N) sum_i log( cdf_i(y_i + step/2) - cdf_i(y_i - step/2) ). Unlike a density it cannot be
+    made as small as one likes by finding ties: it is never below 0.
+
+    Parameters
+    ----------
+    dist : Predictive
+        Distributions of n rows, before rounding.
+    y : (n,) array-like
+        What was observed.
+    step : float
+        Above 0.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> dist = Predictive.from_arrays([[0.0], [0.0]], [[1.0], [1.0]])
+    >>> round(rounded_nlpd(dist, [0.0, 1.0], step=0.5), 4)
+    1.8673
+    """
+    observed = _one_per_row(dist, "y", y)
+    _check.number("step", step, above=0.0, advice="give the distance between rounded values")
+    ends = np.column_stack([observed - 0.5 * step, observed + 0.5 * step])
+    below, above = dist.cdf(ends), dist.sf(ends)
+    # From the tail in which the value is, where small differences have all their digits.
+    lower = below[:, 1] < above[:, 0]
+    inside = np.where(lower, below[:, 1] - below[:, 0], above[:, 0] - above[:, 1])
+    with np.errstate(divide="ignore"):
+        # Beyond the smallest number there is, the density is the same from end to end.
+        found = np.where(inside > 0.0, np.log(inside), dist.logpdf(observed) + np.log(step))
+    return float(-found.mean())
 
 
 def _one_per_row(dist: Predictive, name: str, values: ArrayLike) -> Array:

@@ -69,11 +69,15 @@ class Posterior:
             self._draws = [self._draws[place] for place in used.tolist()]
             self.weights = self.weights[used]
         self._kept: list[Conditioned] | None = None
-        # The standard model knows all it needs of a new case: one component a draw.
-        self.n_nodes = self._draws[0][1].size // model.node_size if model.n_latent else 1
+        self.n_nodes = model.components_of(self._draws[0][1].size)
 
     def __len__(self) -> int:
         return len(self._draws)
+
+    @property
+    def node_weights(self) -> Array | None:
+        """How much each component of one draw counts; None if all count equally."""
+        return self._model.component_weights
 
     def __getstate__(self) -> dict[str, object]:
         return self.__dict__ | {"_kept": None}
@@ -81,7 +85,7 @@ class Posterior:
     def conditioned(self) -> Iterator[tuple[Conditioned, Array]]:
         """The model conditioned on each draw, with the nodes of the draw."""
         if self._kept is None:
-            if len(self._draws) * self._model.n**2 > KEPT_NUMBERS:
+            if len(self._draws) * self._model.conditioned_size > KEPT_NUMBERS:
                 for unknowns, nodes in self._draws:
                     yield self._model.condition(unknowns), nodes
                 return
@@ -95,7 +99,7 @@ class Posterior:
         It is asked about a few rows at a time.
         """
         results: tuple[Array, ...] = ()
-        height = max(1, CACHED_NUMBERS // self._model.n)
+        height = max(1, CACHED_NUMBERS // self._model.row_size)
         with one_blas_thread():
             for place, (conditioned, nodes) in enumerate(self.conditioned()):
                 columns = slice(place * width, (place + 1) * width)
@@ -129,6 +133,10 @@ class ResponseComponents(NamedTuple):
     def weights(self) -> Array | None:
         """Those of the draws, shared out among the nodes of each."""
         weights, n_nodes = self.posterior.weights, self.posterior.n_nodes
+        own = self.posterior.node_weights
+        if own is not None:
+            draws = np.full(len(self.posterior), 1.0 / len(self.posterior))
+            return np.outer(draws if weights is None else weights, own).ravel()
         return None if weights is None else np.repeat(weights / n_nodes, n_nodes)
 
     def components(self, rows: Rows) -> tuple[Array, Array]:

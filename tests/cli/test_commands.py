@@ -157,6 +157,19 @@ def test_noise_column(run, tmp_path):
     assert "line 3, column 'error': the value is missing" in refused.stderr
 
 
+def test_resolution(run, tmp_path):
+    path, out = tmp_path / "a.csv", tmp_path / "a.nc"
+    path.write_text("x,y\n" + "".join(f"{k},{k % 7 * 0.5}\n" for k in range(12)))
+    for given, step in (("auto", 0.5), ("0.25", 0.25)):
+        options = ["-y", "y", "-m", "std", "-o", out, "--resolution", given, "--force", *SHORT]
+        result = run("fit", path, *options)
+        assert result.exit_code == 0
+        assert f"Warning: Responses are rounded to steps of {step}" in result.stderr
+        assert gplc.load(out).resolution_ == step
+    refused = run("fit", path, "-y", "y", "-o", out, "--resolution", "fine", "--force")
+    assert "--resolution must be a number or auto, got 'fine'" in refused.stderr
+
+
 def test_compare_with_noise_column(run, tmp_path):
     path = tmp_path / "a.csv"
     rows = [f"{k},{k % 3},{0.1 + k % 2}" for k in range(12)]
@@ -469,7 +482,7 @@ def test_version(run):
 
 def test_help_has_an_example_for_every_command(run):
     commands = [entry.callback.__name__ for entry in cli.app.registered_commands]
-    assert len(commands) == 9
+    assert len(commands) == 10
     for name in commands:
         result = run(name, "--help")
         assert result.exit_code == 0

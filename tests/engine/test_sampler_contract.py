@@ -22,6 +22,7 @@ import pytest
 from gplc import samplers
 from gplc.samplers import (
     Direct,
+    FramedHamiltonian,
     Hamiltonian,
     Info,
     LearnedChoices,
@@ -37,6 +38,7 @@ from gplc.samplers import (
 from gplc.samplers.metropolis import accepts
 from gplc.samplers.protocol import (
     ChoicesTarget,
+    FrameTarget,
     GaussianTarget,
     GradientTarget,
     MarginalTarget,
@@ -62,6 +64,7 @@ REPLICATES, STEPS, LARGEST_T = 64, 120, 5.0
 
 # Settings that show more than the defaults do, or as much for less; without an entry `cls()`.
 SETTINGS = {
+    FramedHamiltonian: FramedHamiltonian(2, step_size=0.6, frame=np.array([2.0, 0.5])),
     Hamiltonian: Hamiltonian(2, step_size=0.6),
     MarginalHamiltonian: MarginalHamiltonian(
         2, step_size=0.6, rounds=2, information=np.array([[[1.0, 0.0], [0.5, 0.0]]] * 2)
@@ -128,6 +131,23 @@ def gradient(x, likelihood):
         return Point(q, likelihood(q) + prior(q), q)
 
     return evaluate(x), GradientTarget(evaluate, lambda point: slope(point.payload))
+
+
+def framed(x, likelihood):
+    def given(frame):
+        root = (1.0 + np.broadcast_to(frame, x.shape)) ** -0.5
+
+        def evaluate(v):
+            return Point(v, likelihood(root * v) + prior(root * v), root * v)
+
+        return evaluate(x / root), GradientTarget(
+            evaluate, lambda point: root * slope(point.payload)
+        )
+
+    def evidence(rng, point):
+        return np.exp(np.minimum(point.payload, 50.0))
+
+    return Point(x, likelihood(x) + prior(x), x), FrameTarget(given, evidence)
 
 
 def surrogate(x, likelihood):
@@ -289,6 +309,7 @@ TARGETS = {
     "GaussianTarget": gaussian,
     "GradientTarget": gradient,
     "SurrogateTarget": surrogate,
+    "FrameTarget": framed,
     "DirectTarget": whole,
     "MarginalTarget": whole,
     "MetropolisSweepTarget": whole,
@@ -360,7 +381,18 @@ def test_it_is_a_frozen_dataclass_of_plain_data(cls):
 
 
 # What warm-up keeps in mind, and no user sets.
-LEARNED = {"since", "window", "seen", "mean", "squares", "slopes", "scales", "sites", "evidence"}
+LEARNED = {
+    "frame",
+    "since",
+    "window",
+    "seen",
+    "mean",
+    "squares",
+    "slopes",
+    "scales",
+    "sites",
+    "evidence",
+}
 LEARNED |= {"information", "tried", "won"}
 
 

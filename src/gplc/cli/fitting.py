@@ -62,6 +62,7 @@ def fit(
     features: options.Features = None,
     exclude: options.Exclude = None,
     noise_column: options.NoiseColumn = None,
+    resolution: options.Resolution = None,
     model: Annotated[
         str,
         typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
@@ -109,6 +110,7 @@ def fit(
         kernel=options.kernel_in(kernel),
         mean=mean,
         priors=options.priors_in(prior),
+        resolution=options.resolution_in(resolution),
         chains=chains,
         draws=count,
         warmup=warmup,

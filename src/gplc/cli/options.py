@@ -43,6 +43,10 @@ NoiseColumn = Annotated[
     str | None,
     typer.Option("--noise-column", help="Column with the SD of the known noise of each row."),
 ]
+Resolution = Annotated[
+    str | None,
+    typer.Option("--resolution", help="Step that the target was rounded to; auto finds it."),
+]
 Delimiter = Annotated[
     str | None, typer.Option(help="Between the fields of a CSV file; found by itself.")
 ]
@@ -220,6 +224,22 @@ class TableData(NamedTuple):
         kept = self.y.notna()
         noise = None if self.noise_std is None else self.noise_std[kept]
         return TableData(self.X[kept], self.y[kept], noise)
+
+
+def resolution_in(text: str | None) -> Any:
+    """A step, or auto.
+
+    Examples
+    --------
+    >>> resolution_in("0.5"), resolution_in("auto"), resolution_in(None)
+    (0.5, 'auto', None)
+    """
+    if text is None or text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--resolution must be a number or auto, got {text!r}") from None
 
 
 def read_data(

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gplc import _check
 from gplc._check import interval_probabilities
-from gplc._fitted import HasData, with_names
+from gplc._fitted import HasData, training_data, with_names
 from gplc._frames import Rows
 from gplc._types import Array
 from gplc.chains import Chain, chain_seeds
@@ -35,19 +35,40 @@ from gplc.estimators.companions import groups_of, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
-from gplc.estimators.results import Band, Interrupted
+from gplc.estimators.results import Approximated, ApproximationWarning, Band, Interrupted
+from gplc.estimators.rounding import (
+    atom_of,
+    checked_resolution,
+    rounding_sd,
+    step_of,
+    with_rounding,
+)
 from gplc.estimators.scaling import Scaling
+from gplc.estimators.sizes import (
+    EXACT_ROWS,
+    MOST_INPUTS,
+    ROUNDS,
+    TOLERATED_ERROR,
+    affordable,
+    chosen_axes,
+    measured_error,
+    ranges_of,
+    scales_of,
+)
 from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
 from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
+from gplc.models.in_basis import IN_BASIS, InBasis
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
 from gplc.predictive import Predictive
+from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
 
 MeanFunction = Mean | Callable[[Array], ArrayLike]
+Approximation = Hilbert | Literal["auto"] | None
 RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 # Nodes of a draw: what is gained ends far below, and a file may not ask for any amount of memory.
@@ -105,9 +126,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     priors: Mapping[str, Sequence[float]] | None = None
     mean: MeanFunction = None
     chains: int = 4
-    draws: int | Literal["auto"] = 1000
+    draws: int | Literal["auto"] = "auto"
     warmup: int = 500
-    max_draws: int = 20_000
+    max_draws: int = 5_000
     max_seconds: float | None = None
     sampler: str | Sequence[Update] = "default"
     standardize: bool = True
@@ -119,6 +140,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     progress: bool | Literal["auto"] = "auto"
     checkpoint: str | os.PathLike[str] | None = None
     learned_noise: bool = True
+    resolution: float | Literal["auto"] | None = None
+    approximation: Approximation = "auto"
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -177,21 +200,103 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             response = response.astype(np.float64) - self._known_mean(inputs)
             x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
             y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            noise = None if cases.noise_std is None else cases.noise_std / y_scaling.scale
-            model = self._model(x_scaling.apply(inputs), y_scaling.apply(response), noise)
-            plan = self._plan(model)
-            run = sample(model, plan, _seed(self.random_state), self._marks(model))
-            self.model_ = model
+            measured = np.asarray(cases.y, dtype=np.float64)
+            step = step_of(measured) if self.resolution == "auto" else self.resolution
+            noise = with_rounding(cases.noise_std, step, measured.size)
+            noise = None if noise is None else noise / y_scaling.scale
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
             self.n_dropped_ = cases.dropped
+            self.resolution_ = None if step is None else float(step)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
-            self._take(run)
+            self._sample(x_scaling.apply(inputs), y_scaling.apply(response), noise)
         for note in self.notes_:
             warnings.warn(note, DataWarning, stacklevel=2)
         return self._unless_interrupted()
+
+    def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
+        """Set all that sampling sets; in a basis twice, if the first turns out too small."""
+        wanted, seed = self._wanted_basis(X, noise), _seed(self.random_state)
+        axes = None
+        if wanted is not None:
+
+            def make(X: Array, y: Array, axes: Axes) -> Any:
+                return self._model(X, y, None, axes)
+
+            axes = chosen_axes(make, X, y, wanted, self._has_latent)
+        for rounds_left in reversed(range(ROUNDS)):
+            self.model_ = model = self._model(X, y, noise, axes)
+            run = sample(model, self._plan(model), seed, self._marks(model))
+            self.seed_ = run.seed
+            self._take_chains(run.chains)
+            better = self._better_axes(wanted)
+            if better is None or not rounds_left or run.stopped.startswith("Interrupted"):
+                break
+            axes = better
+        self._take(run)
+
+    @property
+    def _has_latent(self) -> bool:
+        return not self.model_class.noise_is_gaussian
+
+    def _wanted_basis(self, X: Array, noise: Array | None) -> Hilbert | None:
+        """The basis to sample in; None for the exact model."""
+        if self.approximation is None:
+            return None
+        why = self._without_basis(X) if noise is None else "noise_std is given"
+        if isinstance(self.approximation, Hilbert):
+            if why:
+                raise ValueError(
+                    f"approximation={self.approximation!r} cannot be used: {why}; use "
+                    "approximation=None"
+                )
+            return self.approximation
+        return Hilbert() if not why and len(X) > EXACT_ROWS else None
+
+    def _without_basis(self, X: Array) -> str:
+        """Why there is no basis for this model; empty if there is one."""
+        in_basis = IN_BASIS.get(self.model_class.key)
+        if in_basis is None or not issubclass(in_basis, self.model_class):
+            return f"{self.model_class.__name__} has no such form"
+        if X.shape[1] > MOST_INPUTS:
+            return f"there are {X.shape[1]} inputs, and a grid of functions ends at {MOST_INPUTS}"
+        if self.sampler != "default":
+            return f"sampler={self.sampler!r} is of the exact model"
+        settings = self._model_settings()
+        if settings.get("n_latent", 1) > 1:
+            return f"n_latent is {settings['n_latent']}"
+        kernels = [self.kernel, settings.get("kernel_z")]
+        found = [unsupported(each) for each in kernels if each is not None]
+        return next((why for why in found if why), "")
+
+    def _better_axes(self, wanted: Hilbert | None) -> Axes | None:
+        """Axes for the length scales that were found, if those of the fit were too small for them.
+
+        Sets `approximation_`. Sizes that the user chose are theirs, and are warned of.
+        """
+        model = self.model_
+        self.approximation_ = None
+        if wanted is None or not isinstance(model, InBasis):
+            return None
+        error = measured_error(model, self.draws_)
+        self.approximation_ = Approximated(model.axes, error)
+        if error <= TOLERATED_ERROR:
+            return None
+        if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
+            warnings.warn(
+                f"covariances in the basis are off by {error:.1%} of the variance where the "
+                "posterior is; give more functions, or a farther boundary, in approximation=",
+                ApproximationWarning,
+                stacklevel=5,
+            )
+            return None
+        ranges = ranges_of(model.X)
+        halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
+        theta = self.draws_.theta.reshape(-1, len(model.names))
+        scales = scales_of(model, theta, halves)
+        return affordable(wanted.axes(ranges, scales, self._has_latent))
 
     def extend(self, draws: int) -> Self:
         """Go on with the chains of a finished fit.
@@ -225,6 +330,13 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if self.n_dropped_:
             total = self.n_dropped_ + self.model_.n
             notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+        if self.resolution_ is not None:
+            notes.append(
+                f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
+                f"noise of SD {rounding_sd(self.resolution_):.3g}."
+            )
+        if (atom := atom_of(training_data(cast(HasData, self))[1])) is not None:
+            notes.append(atom)
         return notes
 
     def _unless_interrupted(self) -> Self:
@@ -260,6 +372,15 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 f"sampler must be the name of a scheme or a list of Update, got "
                 f"{_check.shown(self.sampler)}; choose from {list(self.model_class.schemes)}"
             )
+        if not (
+            self.approximation is None
+            or isinstance(self.approximation, Hilbert)
+            or (isinstance(self.approximation, str) and self.approximation == "auto")
+        ):
+            raise ValueError(
+                f"approximation must be None, 'auto' or Hilbert(...), got "
+                f"{_check.shown(self.approximation)}; 'auto' is a good choice"
+            )
         for name in ("standardize", "learned_noise"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
@@ -268,6 +389,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             "nodes", self.nodes, at_least=1, at_most=MOST_NODES, advice="7 is a good number"
         )
         _check.one_of("node_rule", self.node_rule, NODE_RULES)
+        checked_resolution(self.resolution)
         if self.predictive_draws is not None:
             _check.integer(
                 "predictive_draws",
@@ -276,15 +398,23 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 advice="400 is a good number; None means all",
             )
 
-    def _model(self, inputs: Array, response: Array, noise: Array | None) -> Model:
-        """The model of data in standard units, with the SDs that are known of their noise."""
+    def _model(
+        self, inputs: Array, response: Array, noise: Array | None, axes: Axes | None = None
+    ) -> Any:
+        """The model of data in standard units, with the SDs that are known of their noise.
+
+        The exact one, or the one in a basis on these axes.
+        """
         settings = self._model_settings()
         # A model of the user's need not know of known noise if there is none.
         if noise is not None:
             settings["known_sd"] = noise
         if not self.learned_noise:
             settings["learned_noise"] = False
-        return self.model_class(
+        made: Callable[..., Model] = self.model_class
+        if axes is not None:
+            made = partial(IN_BASIS[self.model_class.key], axes=axes)
+        return made(
             inputs,
             response,
             kernel=self.kernel,
@@ -340,6 +470,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             chains=self.chains,
             warmup=self.warmup,
             random_state=type(self.random_state).__name__ if generator else self.random_state,
+            **({"axes": model.axes} if isinstance(model, InBasis) else {}),
             **self._model_settings(),
             # Named only if there is any: so older checkpoints go on.
             **({} if model.known_noise is None else {"noise_std": model.known_noise.sds}),
@@ -398,21 +529,26 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
         save(self, path)
 
-    def _restore(self, saved: Saved) -> Self:
+    def _restore(self, saved: Saved, axes: Axes | None = None) -> Self:
         """Set all that a fit sets, from a file."""
         self._check_settings()
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
-        self.model_ = self._model(arrays["X"], arrays["y"], arrays.get("known_sd"))
+        self.model_ = self._model(arrays["X"], arrays["y"], arrays.get("known_sd"), axes)
+        self.approximation_ = None
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
         self.n_dropped_ = records["data"]["dropped"]
+        self.resolution_ = records["data"]["resolution"]
         self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
+        if isinstance(self.model_, InBasis):
+            error = measured_error(self.model_, self.draws_)
+            self.approximation_ = Approximated(self.model_.axes, error)
         told = Diagnostics.from_record(records["diagnostics"])
         self.diagnostics_ = self._in_users_units(told)
         return self
@@ -432,7 +568,27 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         """Rows of X in standard units, and the known part of their mean."""
         check_is_fitted(self, "posterior_")
         inputs: Array = self._validated(X, reset=False)
-        return self.x_scaling_.apply(inputs), self._known_mean(inputs)
+        scaled = self.x_scaling_.apply(inputs)
+        if isinstance(self.model_, InBasis):
+            self._check_reach(inputs, scaled)
+        return scaled, self._known_mean(inputs)
+
+    def _check_reach(self, inputs: Array, scaled: Array) -> None:
+        """Refuse rows at which the functions of a basis say nothing of the process."""
+        found = self.model_.outside(scaled)
+        if found is None:
+            return
+        row, column = found
+        axis, scaling = self.model_.axes.inputs[column], self.x_scaling_
+        ends = np.array([axis.centre - axis.reach, axis.centre + axis.reach])
+        low, high = ends * scaling.scale[column] + scaling.location[column]
+        names = getattr(self, "feature_names_in_", None)
+        name = f"column {column}" if names is None else f"{names[column]!r}"
+        raise ValueError(
+            f"row {row} of X has {inputs[row, column]:.6g} in {name}, beyond what the basis of "
+            f"this fit reaches, {low:.6g} to {high:.6g}; leave such rows out, or fit with "
+            "approximation=None, or with a larger boundary"
+        )
 
     def _on_scale_of_y(
         self,

@@ -1,5 +1,6 @@
 """Fitted estimators to and from files."""
 
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,9 @@ from gplc._version import __version__
 from gplc.estimators.stacking import is_stack, load_stack
 from gplc.kernels import Leaf, from_record, to_record
 from gplc.means import from_mean_record, mean_record
+from gplc.models.in_basis import InBasis
 from gplc.priors import DEFAULTS, keys_of, kind
+from gplc.processes.hilbert import Axes, Hilbert
 from gplc.storage import FIT, Saved, save_fit, seed_record
 
 if TYPE_CHECKING:
@@ -72,6 +75,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
         if settings.get(name) is not None:
             settings[name] = to_record(settings[name])
     settings["mean"] = mean_record(settings["mean"])
+    settings["approximation"] = _basis_record(estimator)
     if settings["priors"] is not None:
         settings["priors"] = {
             name: [float(value) for value in prior] for name, prior in settings["priors"].items()
@@ -100,7 +104,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "seed": seed_record(estimator.seed_),
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
-            "data": {"dropped": estimator.n_dropped_},
+            "data": {"dropped": estimator.n_dropped_, "resolution": estimator.resolution_},
             "origin": dict(estimator.origin_),
             "diagnostics": estimator._in_users_units(
                 estimator.diagnostics_, back=True
@@ -164,7 +168,28 @@ def load(
             settings["sampler"] = former.get(settings["sampler"], settings["sampler"])
         if saved.format < 3 and saved.arrays["X"].shape[1] > 1:
             settings["priors"] = with_old_defaults(saved.records["names"], settings["priors"])
-        return known[name](**settings)._restore(saved)
+        given, axes = _basis_from(settings.pop("approximation", None))
+        return known[name](**settings, approximation=given)._restore(saved, axes)
+
+
+def _basis_record(estimator: "BaseGP") -> dict[str, Any]:
+    """What was asked for, and the axes that were chosen."""
+    given: Any = estimator.approximation
+    model = estimator.model_
+    return {
+        "given": dataclasses.asdict(given) if isinstance(given, Hilbert) else given,
+        "axes": model.axes.record() if isinstance(model, InBasis) else None,
+    }
+
+
+def _basis_from(record: Any) -> tuple[Any, Axes | None]:
+    """Both, from what `_basis_record` gave; older files have exact fits."""
+    if record is None:
+        return "auto", None
+    given, axes = record["given"], record["axes"]
+    if isinstance(given, dict):
+        given = Hilbert(**given)
+    return given, None if axes is None else Axes.from_record(axes)
 
 
 def _with_variants(classes: Iterable[type["BaseGP"]]) -> Iterator[type["BaseGP"]]:

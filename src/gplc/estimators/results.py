@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from gplc._frames import Rows
 from gplc._types import Array
+from gplc.processes.hilbert import Axes
 
 
 class _Ends(NamedTuple):
@@ -28,6 +29,32 @@ class Band(_Ends):
     def to_frame(self) -> Any:
         """The band as a table of the kind that X was, with its index; pandas by default."""
         return self.rows.frame(self._asdict())
+
+
+class ApproximationWarning(UserWarning):
+    """A basis is too small for the length scales that were found."""
+
+
+class Approximated(NamedTuple):
+    """The basis that a fit was made in, in standard units.
+
+    Examples
+    --------
+    >>> from gplc.processes.hilbert import Axes, axis_for
+    >>> print(Approximated(Axes((axis_for(-1.0, 1.0, 0.5, 1.0),)), error=2e-4))
+    Hilbert-space basis, functions: 14 of input 0; covariances are good to 0.02%
+    """
+
+    axes: Axes
+    error: float  # of covariances, as a share of the variance, where the posterior is
+
+    def __str__(self) -> str:
+        sizes = [f"{axis.functions} of input {k}" for k, axis in enumerate(self.axes.inputs)]
+        sizes += [] if self.axes.latent is None else [f"{self.axes.latent.functions} of w"]
+        return (
+            f"Hilbert-space basis, functions: {', '.join(sizes)}; covariances are good to "
+            f"{self.error:.2%}"
+        )
 
 
 class Interrupted(KeyboardInterrupt):

@@ -23,8 +23,9 @@ class StandardGP(BaseGP):
     chains : int
         Number of chains.
     draws : int or "auto"
-        Draws kept of each chain. "auto" goes on until R-hat is below 1.01 and bulk and tail ESS
-        above 400 for everything that is judged, or until `max_draws` or `max_seconds`.
+        Draws kept of each chain. "auto", the default, goes on until R-hat is below 1.01 and bulk
+        and tail ESS above 400 for everything that is judged, or until `max_draws` or
+        `max_seconds`. How many that takes depends on the data and the seed, not on the machine.
     warmup : int
         Iterations before those, in which the samplers tune themselves.
     max_draws : int
@@ -43,7 +44,9 @@ class StandardGP(BaseGP):
     predictive_draws : int or None
         Predictions average over at most this many draws, evenly spaced; None means all.
     n_jobs : int, optional
-        Chains at once, as in joblib.
+        Chains at once, as in joblib. None is what a `joblib.parallel_config` says; without one, a
+        run begins on one core and is given all if it takes longer than a few seconds. The draws
+        are the same.
     random_state : int, RandomState, Generator, SeedSequence or None
         Resolved anew at each fit; the same seed gives the same fit.
     progress : bool or "auto"
@@ -54,6 +57,12 @@ class StandardGP(BaseGP):
         another process has written it, there is a warning, and the run goes on without it.
     learned_noise : bool
         Whether there is noise besides the known one that `fit` is given as `noise_std`.
+    resolution : float or "auto", optional
+        The step that y was rounded to; "auto" finds it, if y has ties. It is known noise of SD
+        step / sqrt(12).
+    approximation : "auto", None or Hilbert
+        None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
+        to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.
 
     Attributes
     ----------
@@ -66,8 +75,12 @@ class StandardGP(BaseGP):
         file, the command and how many rows were left out.
     chains_ : list of Chain
         The chains themselves: acceptance rates, numerical events, seconds.
+    approximation_ : Approximated or None
+        The basis that was used and how good it is; None if the fit is exact.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    resolution_ : float or None
+        The step that y was rounded to, if one was given or found.
     notes_ : list of str
         What was done to the data: rows left out, for example.
     target_name_ : str or None

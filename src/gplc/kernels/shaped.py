@@ -104,6 +104,50 @@ class Shaped(Leaf):
         """The two length scales."""
         return self._latent_place(seen, first), self._latent_place(seen, second)
 
+    # Spectral densities.
+
+    @property
+    def is_stationary(self) -> bool:
+        """Whether it has a spectral density that is known."""
+        known = self.phi.log_spectrum(ZERO, 1) is not None
+        return known and isinstance(self.basis, SquaredGap)
+
+    def log_spectrum(
+        self, theta: Array, observed: Array, latent: Array
+    ) -> tuple[Array, list[Array]]:
+        """Log spectral density without c, and its derivatives by theta.
+
+        Parameters
+        ----------
+        theta : (k,) array
+        observed, latent : (p, ...) and (q, ...) array
+            Squares of the frequencies in the columns that it sees.
+
+        Examples
+        --------
+        >>> from gplc.kernels import SquaredExponential
+        >>> value, _ = SquaredExponential().log_spectrum(
+        ...     np.zeros(2), np.zeros((1, 1)), np.zeros((0, 1))
+        ... )
+        >>> bool(np.isclose(np.exp(value[0]), np.sqrt(np.pi)))
+        True
+        """
+        first, n_latent = self._n_scales, len(latent)
+        squares = np.concatenate([observed, latent])
+        scales = theta[first:]
+        shared = len(observed) > 0 and not self.ard
+        if shared:  # one length scale for all observed columns
+            scales = np.concatenate([np.repeat(scales[0], len(observed)), scales[1:]])
+        weighted = squares * np.exp(2.0 * scales).reshape(-1, *[1] * (squares.ndim - 1))
+        found = self.phi.log_spectrum(weighted.sum(axis=0), len(squares))
+        assert found is not None  # is_stationary has been asked
+        value, slope = found
+        value = value + math.log(self._amplitude(theta)) + scales.sum()
+        by_scale = list(1.0 + 2.0 * weighted * slope)
+        if shared:
+            by_scale = [sum(by_scale[: len(observed)]), *by_scale[len(by_scale) - n_latent :]]
+        return value, [np.full(value.shape, 2.0)] * first + by_scale
+
     # Covariances.
 
     @property

@@ -7,6 +7,7 @@ Each is here once, with its derivatives, and with the code of its twin in
 have one more number, learned or given, as `extra`.
 """
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -40,6 +41,13 @@ class Shape(ABC):
         """a, b and c of the compiled twin."""
         return 0.0, 0.0, 0.0
 
+    def log_spectrum(self, squares: Array, dimension: int) -> tuple[Array, Array] | None:
+        """Log of the spectral density of phi(|r|^2) in so many dimensions, and its slope.
+
+        Both are functions of the squared frequency |omega|^2; None if there is no formula.
+        """
+        return None
+
 
 class Exponential(Shape):
     """phi(t) = exp(-t)."""
@@ -54,6 +62,10 @@ class Exponential(Shape):
     def slope(self, t: Array, unit: Array, extra: float) -> Array:
         """-phi."""
         return -unit
+
+    def log_spectrum(self, squares: Array, dimension: int) -> tuple[Array, Array]:
+        """pi^(d/2) exp(-|omega|^2 / 4)."""
+        return 0.5 * dimension * math.log(math.pi) - 0.25 * squares, np.full(squares.shape, -0.25)
 
 
 class Identity(Shape):
@@ -105,6 +117,19 @@ class Matern(Shape):
     def numbers(self, extra: float) -> tuple[float, float, float]:
         """r^2 / t, and the coefficients of r and t."""
         return self._rate, 1.0, self._quadratic
+
+    def log_spectrum(self, squares: Array, dimension: int) -> tuple[Array, Array]:
+        """Proportional to (2 nu + |omega|^2)^-(nu + d/2), nu being the smoothness."""
+        smoothness = 0.5 * self._rate
+        power = smoothness + 0.5 * dimension
+        constant = (
+            dimension * math.log(2.0 * math.sqrt(math.pi))
+            + math.lgamma(power)
+            - math.lgamma(smoothness)
+            + smoothness * math.log(self._rate)
+        )
+        inside = self._rate + squares
+        return constant - power * np.log(inside), -power / inside
 
 
 class Rational(Shape):

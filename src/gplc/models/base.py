@@ -194,7 +194,7 @@ class Model(ABC):
         self.names = tuple(layout.hyperparameters)
         self.priors = LogPriors(self.names, priors, layout.hyperparameters)
         for process in self.processes:
-            process.check(self.X, self.priors)
+            process.check(self.bound_rows, self.priors)
         self._begin_ledger()
 
     def _begin_ledger(self) -> None:
@@ -219,6 +219,36 @@ class Model(ABC):
     def node_size(self) -> int:
         """Standard normal numbers that stand for what is not known of a new case."""
         return 1
+
+    @property
+    def bound_rows(self) -> Array:
+        """Rows at which kernels are bound: all, unless a covariance of these is never made."""
+        return self.X
+
+    @property
+    def latent_of_cases(self) -> bool:
+        """Whether the latent values are those of the cases, and not summed out."""
+        return bool(self.latent_name)
+
+    def components_of(self, nodes: int) -> int:
+        """Components that one draw with so many nodes gives to a prediction."""
+        # The standard model knows all it needs of a new case: one component.
+        return nodes // self.node_size if self.n_latent else 1
+
+    @property
+    def component_weights(self) -> Array | None:
+        """How much each of them counts; None if all count equally."""
+        return None
+
+    @property
+    def row_size(self) -> int:
+        """Numbers computed for a new row, given a draw: a covariance with each case."""
+        return self.n
+
+    @property
+    def conditioned_size(self) -> int:
+        """Numbers that the model keeps when it is conditioned on a draw: a factor."""
+        return self.n**2
 
     @abstractmethod
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
@@ -278,6 +308,9 @@ class Model(ABC):
     @functools.cached_property
     def landmarks(self) -> Landmarks:
         """The training rows at which every draw is judged."""
+        return self._landmarks()
+
+    def _landmarks(self) -> Landmarks:
         return landmarks_of(self.X, self.y)
 
     @functools.cached_property

@@ -118,8 +118,10 @@ class LatentVariance(Model):
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
         self.kernel_z = checked_kernel("kernel_z", self._given_kernel_z, self.kernel)
         jitter, none = FixedNoise(self.jitter), FixedNoise(0.0)
-        of_y = Process.placed(layout, "C_y", self._main_kernel(), self.X, none, suffix="_y")
-        of_z = Process.placed(layout, "C_z", self.kernel_z, self.X, jitter, suffix="_z")
+        of_y = Process.placed(
+            layout, "C_y", self._main_kernel(), self.bound_rows, none, suffix="_y"
+        )
+        of_z = Process.placed(layout, "C_z", self.kernel_z, self.bound_rows, jitter, suffix="_z")
         # The noise of y is known with z alone; what its link learns comes last in theta.
         return replace(of_y, noise_place=layout.place(self.link.hyperparameters)), of_z
 

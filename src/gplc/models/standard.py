@@ -40,7 +40,7 @@ class Standard(Model):
 
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
         noise = self._with_known(self._noise() if self.learned_noise else None)
-        return (Process.placed(layout, "C", self._main_kernel(), self.X, noise),)
+        return (Process.placed(layout, "C", self._main_kernel(), self.bound_rows, noise),)
 
     def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
         return (Given(self.y),)

@@ -105,11 +105,11 @@ def latent(model: Fitted, *, coverage: float = 0.9, ax: Axes | None = None) -> A
     'residual of y'
     """
     model = as_fitted(model)
-    if not model.model_.latent_name:
+    if not model.model_.latent_of_cases:
         having = [each.title for each in MODELS.values() if each.latent_name]
         raise ValueError(
-            f"latent needs a model with a latent variable, and {model.model_.title} has none; "
-            f"fit one of {', '.join(having)}"
+            f"latent needs latent values of the cases, which this fit of {model.model_.title} has "
+            f"not; fit one of {', '.join(having)}, with approximation=None"
         )
     X, y = training_data(model)
     table = as_table(model, X)

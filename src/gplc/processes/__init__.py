@@ -5,6 +5,7 @@ the questions of `Solved`, however it is solved. `SOLVERS` has every way there i
 """
 
 from gplc.processes.dense import Dense
+from gplc.processes.hilbert import Hilbert
 from gplc.processes.noise import FixedNoise, KnownNoise, LearnedNoise, Noise, SumNoise
 from gplc.processes.process import Gradient, Layout, Process, Solved
 
@@ -15,6 +16,7 @@ __all__ = [
     "Dense",
     "FixedNoise",
     "Gradient",
+    "Hilbert",
     "KnownNoise",
     "Layout",
     "LearnedNoise",

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import importlib.metadata
 import io
+import math
 import os
 import platform
 from collections.abc import Callable, Mapping
@@ -177,12 +178,23 @@ def _data(model: Any) -> Facts:
         "origin": model.origin_,
         "repeated": len(X) - len(np.unique(X, axis=0)),
         "notes": model.notes_,
+        "rounded": _of_rounded_values(model),
         "known": None if known is None else [f"{end:.3g}" for end in (known.min(), known.max())],
         "rows": [
             [name, *(f"{value:.4g}" for value in _summary(values)), np.unique(values).size]
             for name, values in columns
         ],
     }
+
+
+def _of_rounded_values(model: Any) -> dict[str, str] | None:
+    """NLPD of rows left out as a density, and as a probability of the rounded values."""
+    if model.resolution_ is None:
+        return None
+    density = -float(np.mean(model.loo().log_density))
+    # With the noise of rounding in it, a density is that probability over the step.
+    probability = density - math.log(model.resolution_)
+    return {"density": f"{density:.3f}", "probability": f"{probability:.3f}"}
 
 
 def _summary(values: Array) -> tuple[Any, ...]:
@@ -255,7 +267,7 @@ def _relevance(model: Any) -> Facts | None:
 
 
 def _latent(model: Any) -> Facts | None:
-    if not model.model_.latent_name:
+    if not model.model_.latent_of_cases:
         return None
     return {"picture": _picture(model, plots.latent, "Latent values against residuals")}
 

@@ -13,6 +13,7 @@ sampler passes it on unseen). See `gplc.samplers.protocol`.
 """
 
 from gplc.samplers.choices import LearnedChoices
+from gplc.samplers.framed import FramedHamiltonian
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
 from gplc.samplers.hamiltonian import Hamiltonian, SurrogateHamiltonian
 from gplc.samplers.marginal import MarginalHamiltonian
@@ -25,6 +26,7 @@ from gplc.samplers.sweeps import Direct, MetropolisSweep, SliceSweep, SymmetricP
 __all__ = [
     "Direct",
     "EllipticalSlice",
+    "FramedHamiltonian",
     "Hamiltonian",
     "Info",
     "LearnedChoices",

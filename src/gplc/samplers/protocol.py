@@ -72,6 +72,18 @@ class SurrogateTarget(NamedTuple):
     evidence: Callable[[Point], Array]
 
 
+class FrameTarget(NamedTuple):
+    """A density of a vector in coordinates to choose, which evidence tells.
+
+    `evidence(rng, point)` is what a possible point of the chain has to say, one vector that can
+    be averaged over points. `given(frame)` is the point where the chain is, and the target, in
+    coordinates made for such a vector: nearly N(0, I), if the vector is typical.
+    """
+
+    given: Callable[[Array], tuple[Point, GradientTarget]]
+    evidence: Callable[[np.random.Generator, Point], Array]
+
+
 class DirectTarget(Protocol):
     """A distribution that can be drawn from."""
 

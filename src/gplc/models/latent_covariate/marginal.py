@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
 
 # Cells of w, and the SD of w in each as a share of its width: so much that the Gaussians overlap.
-N_CELLS, OVERLAP = 128, 0.6
+N_CELLS, OVERLAP = 96, 0.55
 # What a case tells is learned of so many Hermite polynomials of w, and of log sigma.
 N_MOMENTS = 5
 # Coefficients about which the data say less than this share of what the prior says are moved as
@@ -57,20 +57,20 @@ class Grid(NamedTuple):
 
 
 @functools.cache
-def grid() -> Grid:
+def grid(n_cells: int = N_CELLS, end: float = END) -> Grid:
     """Cells that are evenly spread over w / sqrt(SPREAD^2 + w^2), as the values of pools are."""
-    last = END / math.hypot(SPREAD, END)
-    t = (2.0 * (np.arange(N_CELLS) + 0.5) / N_CELLS - 1.0) * last
+    last = end / math.hypot(SPREAD, end)
+    t = (2.0 * (np.arange(n_cells) + 0.5) / n_cells - 1.0) * last
     rest = 1.0 - t * t
     w = SPREAD * t / np.sqrt(rest)
-    widths = SPREAD * rest**-1.5 * 2.0 * last / N_CELLS
+    widths = SPREAD * rest**-1.5 * 2.0 * last / n_cells
     weights = np.exp(-0.5 * w * w) / math.sqrt(2.0 * math.pi) * widths
     # Where a kernel has a step it is at zero: slopes are never taken across.
     halves = np.split(w, 2)
     gaps = np.concatenate([np.gradient(half) * 2.0 for half in halves])
-    ends = [0, N_CELLS // 2 - 1, N_CELLS // 2, N_CELLS - 1]
+    ends = [0, n_cells // 2 - 1, n_cells // 2, n_cells - 1]
     gaps[ends] /= 2.0
-    moments = [np.ones(N_CELLS), w]
+    moments = [np.ones(n_cells), w]
     for k in range(2, N_MOMENTS):
         moments.append((w * moments[-1] - math.sqrt(k - 1.0) * moments[-2]) / math.sqrt(k))
     cells = Cells(w, np.log(weights), (OVERLAP * widths) ** 2, 1.0 / gaps)
@@ -190,14 +190,17 @@ class Opened:
             self._model.ledger["beyond limits"] += 1
             return Point(flat, -np.inf)
         features, model = self._features, self._model
-        density, scores, by_scale = self._evaluated(self._values(flat), flat, model.y)
+        theta, gradient = self._theta(flat), np.zeros(flat.size)
+        density, by_variance = compiled.gradient(
+            flat, model.y, self._variances(theta), grid().cells, features.basis, gradient
+        )
         density -= 0.5 * float(flat @ flat)
         if not math.isfinite(density):
             return Point(flat, -np.inf)
-        gradient = -flat
-        gradient[: features.size] += features.pulled(scores @ features.on_grid)
         if flat.size > features.size:
-            gradient[-1] += model.priors.sds[self._noise][0] * by_scale.sum()
+            by_scale = 2.0 * model.learned_variance(theta) * by_variance
+            gradient[-1] = model.priors.sds[self._noise][0] * by_scale
+        gradient -= flat
         return Point(flat, density, gradient)
 
     @property

@@ -165,7 +165,7 @@ class LatentCovariate(Model):
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
         noise = self._with_known(self._own_noise())
         process = Process.placed(
-            layout, "C", self._main_kernel(), self.X, noise, self.n_covariates
+            layout, "C", self._main_kernel(), self.bound_rows, noise, self.n_covariates
         )
         for column in range(self.n_covariates):
             if not process.bound.sees(column):
@@ -315,7 +315,7 @@ class LatentCovariate(Model):
         return Update("w", SliceSweep(width))
 
     def default_scheme(
-        self, leaps: int = 3, function_leaps: int = 16, rounds: int = 2, folds: int = 2
+        self, leaps: int = 3, function_leaps: int = 40, rounds: int = 2, folds: int = 2
     ) -> list[Update]:
         """Hyperparameters given w; then g and sigma with w summed out, and folds.
 

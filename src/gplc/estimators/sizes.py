@@ -1,0 +1,127 @@
+"""How large a basis has to be: from fits of a few rows, and checked after the run."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from gplc._types import Array
+from gplc.chains import run_chain
+from gplc.draws import Draws
+from gplc.models.in_basis import InBasis
+from gplc.priors import kind
+from gplc.processes.hilbert import Axes, Hilbert, Scales
+
+# A model of these rows and inputs, in a basis on these axes.
+Make = Callable[[Array, Array, Axes], InBasis]
+
+# Up to so many rows a model is exact, by default; from there on a basis is faster (docs/large.md).
+EXACT_ROWS = 1000
+# Inputs that products of functions are made for, and functions there may be in all.
+MOST_INPUTS, MOST_FUNCTIONS = 3, 20_000
+# The first fits: rows, iterations, how often they are made at most.
+PILOT_ROWS, PILOT_DRAWS, PILOTS = 800, 60, 3
+# Length scales from the first to the last of these quantiles, and so much beyond, have to be
+# covered; in one sample there are few rows, so that all of them may turn out to be shorter.
+QUANTILES, BEYOND = (0.02, 0.98), 1.15
+# Longer ones are as good as straight lines: so many times half the range of an input.
+LONGEST = 3.0
+# A relative error of covariances of more than this is worth another run, and at most so many.
+TOLERATED_ERROR, ROUNDS = 0.01, 2
+
+
+def ranges_of(X: Array) -> list[tuple[float, float]]:
+    """Smallest and largest value of every input."""
+    return list(zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True))
+
+
+def chosen_axes(make: Make, X: Array, y: Array, wanted: Hilbert, with_latent: bool) -> Axes:
+    """Axes that suit the length scales which a few rows have, where they are not given.
+
+    The answer depends on the data alone.
+    """
+    ranges = ranges_of(X)
+    halves = [max(0.5 * (highest - lowest), 1e-3) for lowest, highest in ranges]
+    if wanted.is_complete(with_latent):
+        return wanted.axes(ranges, None, with_latent)
+    scales = Scales(
+        tuple((0.6 * len(halves) ** 0.75 * half, 1.5 * half) for half in halves), (2.0, 4.0)
+    )
+    scales = _ordered(scales)
+    rng = np.random.default_rng(0)
+    picked = rng.permutation(len(y))[:PILOT_ROWS]
+    for _ in range(PILOTS):
+        axes = wanted.axes(ranges, scales, with_latent)
+        model = make(X[picked], y[picked], axes)
+        chain = run_chain(model, seed=0, draws=PILOT_DRAWS, warmup=PILOT_DRAWS)
+        found = scales_of(model, chain.theta, halves)
+        if _covers(scales, found):
+            break
+        scales = found
+    return affordable(wanted.axes(ranges, found, with_latent))
+
+
+def affordable(axes: Axes) -> Axes:
+    """The axes, refused if they have too many functions together."""
+    sizes = [axis.functions for axis in (*axes.inputs, axes.latent) if axis is not None]
+    if math.prod(sizes) > 2 * MOST_FUNCTIONS:
+        raise ValueError(
+            f"a basis for these data would have {' x '.join(map(str, sizes))} functions, more "
+            "than can be afforded; give approximation=Hilbert(functions=..., boundary=...) with "
+            "fewer, a kernel that is a sum of kernels of single inputs, or fewer inputs"
+        )
+    return axes
+
+
+def _ordered(scales: Scales) -> Scales:
+    return scales._replace(inputs=tuple((min(low, high), high) for low, high in scales.inputs))
+
+
+def _covers(made_for: Scales, found: Scales) -> bool:
+    pairs = zip((*made_for.inputs, made_for.latent), (*found.inputs, found.latent), strict=True)
+    return all(low <= short and long <= high for (low, high), (short, long) in pairs)
+
+
+def scales_of(model: InBasis, theta: Array, halves: list[float]) -> Scales:
+    """Ranges of length scales among draws (draws, k): of every input, in all processes; of w."""
+    inputs: list[list[tuple[float, float]]] = [[] for _ in halves]
+    latent: list[tuple[float, float]] = []
+    for process in model.processes:
+        for place in process.bound.places:
+            names = [each.name for each in place.hyperparameters]
+            own = theta[:, process.place][:, place.where]
+            for name, values in zip(names, own.T, strict=True):
+                if kind(name) == "latent_length_scale":
+                    latent.append(_range(values))
+                elif kind(name) == "length_scale":
+                    for column in _columns(name, place.seen.observed):
+                        inputs[column].append(_range(values))
+    return Scales(
+        tuple(
+            _joined(found, 0.1 * h, LONGEST * h) for found, h in zip(inputs, halves, strict=True)
+        ),
+        _joined(latent, 0.5, 8.0),
+    )
+
+
+def _columns(name: str, observed: tuple[int, ...]) -> tuple[int, ...]:
+    return (int(name.split("[")[1].rstrip("]")),) if "[" in name else observed
+
+
+def _range(values: Array) -> tuple[float, float]:
+    low, high = np.exp(np.quantile(values, QUANTILES))
+    return float(low) / BEYOND, float(high) * BEYOND
+
+
+def _joined(found: list[tuple[float, float]], least: float, most: float) -> tuple[float, float]:
+    """The range that has all of these, within limits; any, if there are none."""
+    low = min((low for low, _ in found), default=0.5 * most)
+    high = max((high for _, high in found), default=0.5 * most)
+    return min(max(low, least), most), min(max(high, least), most)
+
+
+def measured_error(model: InBasis, draws: Draws) -> float:
+    """The relative error of covariances at 20 draws: the median."""
+    theta = draws.theta.reshape(-1, draws.theta.shape[-1])
+    picked = theta[:: max(1, len(theta) // 20)]
+    return float(np.median([model.errors(each) for each in picked]))
