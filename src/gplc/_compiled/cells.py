@@ -166,7 +166,7 @@ def gradient(
     """
     roots, on_grid, shapes = basis.roots, basis.on_grid, basis.shapes
     n, total_kinds = y.size, on_grid.shape[0]
-    at_cases = np.empty((total_kinds, n))
+    at_cases = np.zeros((total_kinds, n))
     first = root = kind = 0
     for t in range(shapes.shape[0]):
         m, r = shapes[t]
