@@ -22,6 +22,7 @@ ROOMS = (
     "skpro",
     "estimators",
     "plots",
+    "checks",
     "metrics",
     "sampling",
     "storage",

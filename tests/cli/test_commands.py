@@ -376,6 +376,22 @@ def test_report_writes_a_page(run, fitted, tmp_path):
     assert out.read_text().startswith("<!DOCTYPE html>")
 
 
+# --- check ----------------------------------------------------------------------------------
+
+
+def test_check_tells_what_the_model_gets_wrong(run, fitted):
+    told = run("check", fitted).stdout
+    assert [line for line in told.splitlines() if line.startswith("# ")] == [
+        "# Leave-one-out",
+        "# Data that the model makes",
+        "# Calibration along x",
+        "# Influential rows",
+    ]
+    assert told.count("Verdict: ") == 4
+    record = json.loads(run("check", fitted, "--json").stdout)
+    assert record["Leave-one-out"]["rows"] == 18
+
+
 # --- compare, demo, paper -------------------------------------------------------------------
 
 
@@ -480,7 +496,7 @@ def test_version(run):
 
 def test_help_has_an_example_for_every_command(run):
     commands = [entry.callback.__name__ for entry in cli.app.registered_commands]
-    assert len(commands) == 9
+    assert len(commands) == 10
     for name in commands:
         result = run(name, "--help")
         assert result.exit_code == 0

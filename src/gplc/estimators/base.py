@@ -31,7 +31,7 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
-from gplc.estimators.companions import groups_of
+from gplc.estimators.companions import groups_of, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
@@ -57,7 +57,7 @@ from gplc.estimators.sizes import (
 )
 from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
-from gplc.loo import MOST_DRAWS, LeaveOneOut
+from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.models.in_basis import IN_BASIS, InBasis
@@ -133,9 +133,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     priors: Mapping[str, Sequence[float]] | None = None
     mean: MeanFunction = None
     chains: int = 4
-    draws: int | Literal["auto"] = 1000
+    draws: int | Literal["auto"] = "auto"
     warmup: int = 500
-    max_draws: int = 20_000
+    max_draws: int = 5_000
     max_seconds: float | None = None
     sampler: str | Sequence[Update] = "default"
     standardize: bool = True
@@ -771,6 +771,29 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if key not in self._left_out_rows:
             self._left_out_rows[key] = leave_one_out(self, draws, refit)
         return self._left_out_rows[key]
+
+    def replicate_y(self, draws: int = 200) -> Array:
+        """New responses at the training inputs, given the data: for posterior predictive checks.
+
+        Each set is from one draw of the posterior, with the function drawn as a whole, so that
+        neighbours go together as they do in y; `sample_y` draws rows independently.
+
+        Parameters
+        ----------
+        draws : int
+            Sets to make at most.
+
+        Returns
+        -------
+        (draws, n) array
+            The same at every call.
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="200 is a good number")
+        chains = len(self.chains_)
+        most = -(-draws // chains) * chains
+        made = replicates(self, thinned(self.draws_, most))
+        return made.reshape(-1, made.shape[-1])[:draws]
 
     def stacked(self, draws: int = MOST_DRAWS) -> Self:
         """The same fit with its chains weighted so that rows left out are predicted best.
