@@ -60,6 +60,10 @@ class StandardGP(BaseGP):
     resolution : float or "auto", optional
         The step that y was rounded to; "auto" finds it, if y has ties. It is known noise of SD
         step / sqrt(12).
+    target_transform : {"log", "logit", "boxcox"} or three functions, optional
+        The model is of T(y): for positive responses, or ones between 0 and 1. Of your own give T,
+        its inverse and its derivative, each of an array. Predictions are of y: densities have the
+        Jacobian, quantiles are exact. A `mean` function is then one of T(y).
     approximation : "auto", None or Hilbert
         None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
         to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.
