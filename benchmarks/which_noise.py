@@ -1,12 +1,12 @@
-"""Does `gplc.compare` answer rightly, and what does it cost? U1, U2 and data of constant noise.
+"""How often `gplc.compare` is right, what it costs, and how well stacks predict.
 
 Ten sets of n rows of each kind are compared by leave-one-out. U1 has Gaussian noise whose SD
 varies (the right advice is gplv), U2 skewed noise (gplc), U0 the noise of U1 with the same SD
-everywhere (std).
-With --folds, the first sets are compared by ten-fold cross-validation too, for the signs of
-differences; with --refit the rows whose k is bad are sampled again.
+everywhere (std). M1 and M2 are the same as U1 and U2 with three inputs; there no advice is judged.
+Every model, and the stack of all, predicts new rows. With --folds, the first sets are compared by
+ten-fold cross-validation too, for the signs of differences.
 
-    python benchmarks/which_noise.py --sets 10 --out benchmarks/results/which_noise.json
+    python benchmarks/which_noise.py --sets 10 --first 100
 """
 
 import argparse
@@ -19,15 +19,16 @@ import numpy as np
 import gplc
 from gplc.comparison import every_model
 
-RIGHT = {"U0": "std", "U1": "gplv", "U2": "gplc"}
+RIGHT = {"U0": "std", "U1": "gplv", "U2": "gplc", "M1": "", "M2": ""}
+NEW_ROWS = 1000
 
 
 def made(kind, n, seed):
-    """Inputs and responses; U0 has the average SD of U1 everywhere."""
+    """Inputs and responses; U0 has an SD of 0.35 everywhere, about the average of U1."""
     data = gplc.datasets.make_paper("U1" if kind == "U0" else kind, n=n, random_state=seed)
     if kind != "U0":
         return data.X, data.y
-    return data.X, data.f + (data.y - data.f) / data.sd * np.mean(data.sd)
+    return data.X, data.f + (data.y - data.f) / data.sd * 0.35
 
 
 def one(kind, n, seed, settings, folds, refit):
@@ -47,10 +48,34 @@ def one(kind, n, seed, settings, folds, refit):
         "cpu_fits": fits,
         "cpu_beyond_fits": total - fits,
     }
+    new = made(kind, NEW_ROWS, 10_000 + seed)
+    stacked = {**result.models, "stack": gplc.stack(result.models)}
+    told["new_nlpd"] = {
+        name: float(-model.predict_dist(new[0]).logpdf(new[1]).mean())
+        for name, model in stacked.items()
+    }
     if folds:
         other = gplc.compare(X, y, every_model(**settings), folds=10)
         told["folds"] = other.to_record()
     return told
+
+
+def mean_nlpd(sets):
+    """Average over sets, by kind and over all, of each model and of the stack."""
+    kinds = sorted({each["kind"] for each in sets})
+    groups = {kind: [each for each in sets if each["kind"] == kind] for kind in kinds}
+    return {
+        kind: {
+            name: float(np.mean([each["new_nlpd"][name] for each in some]))
+            for name in some[0]["new_nlpd"]
+        }
+        for kind, some in {**groups, "all": sets}.items()
+    }
+
+
+def share_beyond_fits(sets):
+    """CPU time of leave-one-out and words, as a share of that of the fits."""
+    return sum(s["cpu_beyond_fits"] for s in sets) / sum(s["cpu_fits"] for s in sets)
 
 
 def main():
@@ -58,7 +83,7 @@ def main():
     parser.add_argument("--sets", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="seed of the first set")
     parser.add_argument("--n", type=int, default=100)
-    parser.add_argument("--kinds", default="U0,U1,U2")
+    parser.add_argument("--kinds", default="U0,U1,U2,M1,M2")
     parser.add_argument("--folds", type=int, default=0, help="sets of each kind in ten folds too")
     parser.add_argument("--refit", type=int, default=0)
     parser.add_argument("--draws", type=int, default=400)
@@ -72,6 +97,7 @@ def main():
         "draws": given.draws,
         "warmup": given.warmup,
         "random_state": 0,
+        "predictive_draws": 200,
     }
     sets = []
     for seed in range(given.first, given.first + given.sets):
@@ -82,7 +108,13 @@ def main():
                 each: sum(s["advice"] == s["right"] for s in sets if s["kind"] == each)
                 for each in given.kinds.split(",")
             }
-            shown = {"settings": vars(given), "right": right, "sets": sets}
+            shown = {
+                "settings": vars(given),
+                "right": {kind: count for kind, count in right.items() if RIGHT[kind]},
+                "new_nlpd": mean_nlpd(sets),
+                "share_beyond_fits": share_beyond_fits(sets),
+                "sets": sets,
+            }
             with open(given.out, "w") as file:
                 json.dump(shown, file, indent=1)
             print(seed, kind, sets[-1]["advice"], right, flush=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from gplc._version import __version__
 
 if TYPE_CHECKING:
-    from gplc import datasets, kernels, means, metrics, plots, report
+    from gplc import checks, datasets, kernels, means, metrics, plots, report
     from gplc.comparison import compare
     from gplc.estimators import (
         LatentCovariateGP,
@@ -32,7 +32,7 @@ _HOMES = {
     "load": "gplc.estimators",
     "stack": "gplc.estimators",
 }
-_ROOMS = ("datasets", "kernels", "means", "metrics", "plots", "report")
+_ROOMS = ("checks", "datasets", "kernels", "means", "metrics", "plots", "report")
 
 __all__ = [
     "Hilbert",
@@ -42,6 +42,7 @@ __all__ = [
     "SquaredExponential",
     "StandardGP",
     "__version__",
+    "checks",
     "compare",
     "datasets",
     "kernels",

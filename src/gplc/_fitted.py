@@ -28,6 +28,7 @@ class HasData(Protocol):
     y_scaling_: Any
     mean: Any
     n_features_in_: int
+    transform_: Any
 
 
 class Piped:
@@ -178,7 +179,8 @@ def training_data(model: HasData) -> tuple[Array, Array]:
     x, y = model.x_scaling_, model.y_scaling_
     inputs = model.model_.X * x.scale + x.location
     known = model.mean(inputs) if callable(model.mean) else 0.0
-    return inputs, model.model_.y * y.scale + y.location + known
+    response = model.model_.y * y.scale + y.location + known
+    return inputs, response if model.transform_ is None else model.transform_.back(response)
 
 
 def known_noise(model: HasData) -> Array | None:
@@ -192,12 +194,22 @@ def known_noise(model: HasData) -> Array | None:
     [0.5, 1.0]
     """
     known = model.model_.known_noise
-    return None if known is None else known.sds * float(model.y_scaling_.scale)
+    if known is None:
+        return None
+    sds = known.sds * float(model.y_scaling_.scale)
+    if model.transform_ is None:
+        return np.asarray(sds)
+    # To first order, as it went in.
+    return np.asarray(sds / model.transform_.slope(training_data(model)[1]))
 
 
 def training_dist(model: Any) -> Any:
-    """Predictive distribution of every training row, as it was measured."""
-    return model.predict_dist(as_table(model, training_data(model)[0]), known_noise(model))
+    """Predictive distribution of every training row, as it was measured.
+
+    With a transform it is without the known noise, which cannot be added to y then.
+    """
+    known = known_noise(model) if model.transform_ is None else None
+    return model.predict_dist(as_table(model, training_data(model)[0]), known)
 
 
 def feature_names(model: HasData) -> list[str]:
@@ -275,7 +287,7 @@ def near_slice(
     >>> import gplc
     >>> model = gplc.StandardGP(chains=1, draws=10, warmup=10, random_state=0)
     >>> X = np.column_stack([np.arange(48.0), np.arange(48.0) % 4])
-    >>> near_slice(model.fit(X, X[:, 1]), 0, at=[0.0, 3.0])
+    >>> near_slice(model.fit(X, X[:, 0]), 0, at=[0.0, 3.0])
     array([ 3,  7, 11, 15, 19, 23, 27, 31, 35, 39, 43, 47])
     """
     X, _ = training_data(model)

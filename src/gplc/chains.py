@@ -10,11 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from threadpoolctl import threadpool_limits
 
 from gplc import _check
@@ -297,6 +300,9 @@ Watch = Callable[[list[Chain]], str | None]
 # Wall-clock seconds between two looks at a running set of chains.
 BATCH_SECONDS = 1.0
 
+# A run that has taken so many seconds, and will take as many more, is given all cores.
+SHORT_RUN = 5.0
+
 # A batch is tried so often if workers are killed; those that memory is too small for die again.
 WORKER_TRIES = 3
 
@@ -340,7 +346,8 @@ def run_chains(
         Every chain gets a seed of its own from it.
     chains : int
     n_jobs : int, optional
-        As in joblib: None is 1 unless a `joblib.parallel_config` says otherwise, -1 all cores.
+        As in joblib: what a `joblib.parallel_config` says, or else 1; -1 is all cores. A watched
+        run that nobody has said anything about is given all cores if it takes long.
     watch : callable, optional
         Called about once a second with the chains so far; if it returns a string, the run
         stops. Without it the chains run to the end undisturbed.
@@ -371,19 +378,32 @@ def run_chains(
     now = begun
     total = warmup + draws
     batch = total if watch is None else 2
+    first, workers = time.perf_counter(), n_jobs
     # Each chain holds BLAS to one thread. Where chains are threads of this process, that limit is
     # shared, and the first to end would lift it for the others: so it is held here as well.
-    with threadpool_limits(limits=1, user_api="blas"), Parallel(n_jobs=n_jobs) as parallel:
+    with threadpool_limits(limits=1, user_api="blas"), ExitStack() as stack:
+        parallel = stack.enter_context(Parallel(n_jobs=workers))
         while (left := total - now[0].position.iteration) > 0:
             iterations = min(batch, left)
             began = time.perf_counter()
             later = _batch(parallel, model, now, iterations, warmup)
             now = [chain.followed_by(more) for chain, more in zip(now, later, strict=True)]
-            each = (time.perf_counter() - began) / iterations
+            ended = time.perf_counter()
+            each = (ended - began) / iterations
             batch = max(1, int(min(BATCH_SECONDS / max(each, 1e-9), 4 * batch)))
             if watch is not None and watch(now) is not None:
                 break
+            long = min(ended - first, each * (left - iterations)) > SHORT_RUN
+            if long and workers is None and len(now) > 1 and _cores_are_ours():
+                workers = -1
+                parallel = stack.enter_context(Parallel(n_jobs=workers))
     return now
+
+
+def _cores_are_ours() -> bool:
+    """Whether nobody has said how many workers there are, or is using them for something else."""
+    backend, n_jobs = get_active_backend()
+    return n_jobs in (None, 1) and not backend.nesting_level and parent_process() is None
 
 
 def _batch(

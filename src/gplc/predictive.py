@@ -186,8 +186,23 @@ class Predictive(Tidy):
                 f"dists must be of the same rows, got {lengths} rows; ask all about the same X"
             )
         first = dists[0]
-        source = _Mixed(tuple(dists), shares, first._location, first._scale)
-        return cls(source, location=first._location, scale=first._scale, rows=first._rows)
+        if len({getattr(each, "transform", None) for each in dists}) > 1:
+            raise ValueError(
+                "dists must be of responses with the same transform; fit all models with the "
+                "same target_transform"
+            )
+        plain = tuple(each._plain() for each in dists)
+        source = _Mixed(plain, shares, first._location, first._scale)
+        made = cls(source, location=first._location, scale=first._scale, rows=first._rows)
+        return first._as_this(made)
+
+    # What is a mixture of Gaussians: the distribution itself, unless y was transformed.
+
+    def _plain(self) -> "Predictive":
+        return self
+
+    def _as_this(self, plain: "Predictive") -> "Predictive":
+        return plain
 
     @property
     def n_components(self) -> int:

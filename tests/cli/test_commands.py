@@ -170,6 +170,20 @@ def test_resolution(run, tmp_path):
     assert "--resolution must be a number or auto, got 'fine'" in refused.stderr
 
 
+def test_transform(run, tmp_path):
+    path, out = tmp_path / "a.csv", tmp_path / "a.nc"
+    path.write_text("x,y\n" + "".join(f"{k},{1 + k % 5}\n" for k in range(12)))
+    options = ["-y", "y", "-m", "std", "-o", out, "--force", *SHORT]
+    assert run("fit", path, *options, "--transform", "log").exit_code == 0
+    told = run("predict", out, "-", stdin="x\n0.5\n").stdout.splitlines()[1]
+    assert float(told.split(",")[3]) > 0.0
+    refused = run("fit", path, *options, "--transform", "cube")
+    assert "target_transform must be one of" in refused.stderr
+    path.write_text("x,y\n0,1\n1,0\n2,3\n")
+    refused = run("fit", path, *options, "--transform", "log")
+    assert "is not finite at y = 0.0 in row 1" in refused.stderr
+
+
 def test_compare_with_noise_column(run, tmp_path):
     path = tmp_path / "a.csv"
     rows = [f"{k},{k % 3},{0.1 + k % 2}" for k in range(12)]
@@ -362,6 +376,22 @@ def test_report_writes_a_page(run, fitted, tmp_path):
     assert out.read_text().startswith("<!DOCTYPE html>")
 
 
+# --- check ----------------------------------------------------------------------------------
+
+
+def test_check_tells_what_the_model_gets_wrong(run, fitted):
+    told = run("check", fitted).stdout
+    assert [line for line in told.splitlines() if line.startswith("# ")] == [
+        "# Leave-one-out",
+        "# Data that the model makes",
+        "# Calibration along x",
+        "# Influential rows",
+    ]
+    assert told.count("Verdict: ") == 4
+    record = json.loads(run("check", fitted, "--json").stdout)
+    assert record["Leave-one-out"]["rows"] == 18
+
+
 # --- compare, demo, paper -------------------------------------------------------------------
 
 
@@ -466,7 +496,7 @@ def test_version(run):
 
 def test_help_has_an_example_for_every_command(run):
     commands = [entry.callback.__name__ for entry in cli.app.registered_commands]
-    assert len(commands) == 9
+    assert len(commands) == 10
     for name in commands:
         result = run(name, "--help")
         assert result.exit_code == 0

@@ -70,6 +70,11 @@ def test_what_adds_in_any_order_has_no_second_copy():
 
 # Arrays of these functions, and of tuples they take, that are not vectors of one length n.
 SHAPES = {
+    "cells.slopes_of": {"values": "3n"},
+    "cells.gradient": {
+        "flat": "6", "y": "3", "variances": "3", "by_flat": "6",
+        "basis.roots": "43", "basis.on_grid": "2n", "basis.shapes": "12",
+    },
     "cells.log_density": {"values": "3n", "y": "3", "variances": "3"},
     "cells.log_likelihood": {
         "values": "3n", "y": "3", "variances": "3", "scores": "3n", "by_variance": "3",
@@ -91,6 +96,9 @@ SHAPES = {
     "regrowth.run": {
         "table": "41", "window.covariance": "nn", "random.cells": "3n", "random.within": "3n",
         "random.resampling": "3n",
+    },
+    "sines.products_of_sines": {
+        "X": "n2", "lowest": "2", "rates": "2", "numbers": "32", "out": "n3",
     },
     "triangular._add_four_to_two": {"weights": "24"},
     "triangular.drop_leading": {"upper": "nn", "rows": "4n"},

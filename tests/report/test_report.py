@@ -89,10 +89,14 @@ def test_the_page_is_whole_and_asks_for_nothing(pages, name):
 
 def test_the_page_has_every_section(pages):
     for name, expected in (
-        ("single", "verdict data prediction noise shape calibration latent chains settings"),
+        (
+            "single",
+            "verdict data prediction noise shape calibration checks latent chains settings",
+        ),
         (
             "several",
-            "verdict data prediction noise shape calibration relevance latent chains settings",
+            "verdict data prediction noise shape calibration checks relevance latent chains "
+            "settings",
         ),
     ):
         page = pages[name].read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from gplc._compiled.exponential import exp_of_negative
 from gplc._types import Array
@@ -28,6 +29,14 @@ class Cells(NamedTuple):
     log_weights: Array  # log p_k
     variances: Array  # delta_k^2
     inverse_gaps: Array  # one over the distance between the cells that a slope is taken between
+
+
+class Basis(NamedTuple):
+    """Features of a function of x and w: g(x_i, w_k) = sum_t phi_t(x_i)' Z_t a_t(w_k)."""
+
+    roots: Array  # (sum of m, n): phi' of every term, one below the other
+    on_grid: Array  # (sum of r, K): a' of every term at the centres of the cells
+    shapes: NDArray[np.int64]  # (terms, 2): m and r
 
 
 @njit(cache=True, forceinline=True, error_model="numpy", fastmath={"contract"})
@@ -53,42 +62,52 @@ def slopes_of(values: Array, cells: Cells) -> Array:
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _shares(
-    values: Array, y: float, variance: float, cells: Cells, slopes: Array, v: Array, e: Array
-) -> tuple[float, float]:
-    """Fill slopes g'_k, variances v_k, and shares e_k up to a factor; their sum, and its log."""
+    values: Array, y: float, variance: float, cells: Cells, slopes: Array, p: Array, e: Array
+) -> tuple[float, float, int, int]:
+    """Fill slopes g'_k, precisions 1 / v_k, and shares e_k up to a factor.
+
+    The result is their sum, the log of the factor, and the first cell and the one after the last
+    that have a share.
+    """
+    log_weights, spreads, inverse_gaps = cells.log_weights, cells.variances, cells.inverse_gaps
     size = values.size
-    # A plain loop, so that it works on several cells at once, and then the four at the ends.
+    # Plain loops, so that they work on several cells at once, and then the four at the ends.
     for k in range(1, size - 1):
-        slopes[k] = (values[k + 1] - values[k - 1]) * cells.inverse_gaps[k]
+        slopes[k] = (values[k + 1] - values[k - 1]) * inverse_gaps[k]
     for k in (0, size // 2 - 1, size // 2, size - 1):
         a, b = _neighbours(k, size)
-        slopes[k] = (values[b] - values[a]) * cells.inverse_gaps[k]
+        slopes[k] = (values[b] - values[a]) * inverse_gaps[k]
     for k in range(size):
-        v[k] = variance + cells.variances[k] * slopes[k] * slopes[k]
+        p[k] = 1.0 / (variance + spreads[k] * slopes[k] * slopes[k])
         gap = y - values[k]
-        e[k] = cells.log_weights[k] - 0.5 * gap * gap / v[k]
+        e[k] = log_weights[k] - 0.5 * gap * gap * p[k]
     best = e[0]
     for k in range(1, size):
         best = max(best, e[k])
+    least = best + NOTHING
+    first, end = 0, size
+    while first < size and not e[first] > least:
+        first += 1
+    while end > first and not e[end - 1] > least:
+        end -= 1
+    e[:first] = 0.0
+    e[end:] = 0.0
+    for k in range(first, end):
+        e[k] = exp_of_negative(e[k] - best) * math.sqrt(p[k])
     total = 0.0
-    for k in range(size):
-        below = e[k] - best
-        if below > NOTHING:
-            e[k] = exp_of_negative(below) / math.sqrt(v[k])
-            total += e[k]
-        else:
-            e[k] = 0.0
-    return total, best
+    for k in range(first, end):
+        total += e[k]
+    return total, best, first, end
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def log_density(values: Array, y: Array, variances: Array, cells: Cells) -> float:
     """sum_i log p(y_i), up to a constant; -inf if it cannot be computed."""
     n, size = values.shape
-    slopes, v, e = np.empty(size), np.empty(size), np.empty(size)
+    slopes, p, e = np.empty(size), np.empty(size), np.empty(size)
     result = 0.0
     for i in range(n):
-        total, best = _shares(values[i], y[i], variances[i], cells, slopes, v, e)
+        total, best, _, _ = _shares(values[i], y[i], variances[i], cells, slopes, p, e)
         if not (total > 0.0 and total < np.inf):
             return -np.inf
         result += math.log(total) + best
@@ -109,28 +128,67 @@ def log_likelihood(
     `scores` (n, K) and `by_variance` (n,) get its derivatives by the values and by the noise
     variances; -inf if it cannot be computed, and then they say nothing.
     """
+    spreads, inverse_gaps = cells.variances, cells.inverse_gaps
     n, size = values.shape
-    slopes, v, e = np.empty(size), np.empty(size), np.empty(size)
+    slopes, p, e = np.empty(size), np.empty(size), np.empty(size)
+    handed = np.zeros(size)
     result = 0.0
     for i in range(n):
-        total, best = _shares(values[i], y[i], variances[i], cells, slopes, v, e)
+        own, gap_to, given = values[i], y[i], scores[i]
+        total, best, first, end = _shares(own, gap_to, variances[i], cells, slopes, p, e)
         if not (total > 0.0 and total < np.inf):
             return -np.inf
         result += math.log(total) + best
-        scores[i, :] = 0.0
-        sum_of_variance = 0.0
-        for k in range(size):
-            if e[k] > 0.0:
-                share, gap, precision = e[k] / total, y[i] - values[i, k], 1.0 / v[k]
-                scores[i, k] += share * gap * precision
-                by_v = share * precision * (gap * gap * precision - 1.0)
-                sum_of_variance += 0.5 * by_v
-                a, b = _neighbours(k, size)
-                by_slope = by_v * cells.variances[k] * slopes[k] * cells.inverse_gaps[k]
-                scores[i, b] += by_slope
-                scores[i, a] -= by_slope
-        by_variance[i] = sum_of_variance
+        given[:] = 0.0
+        inverse = 1.0 / total
+        for k in range(first, end):
+            gap, pull = gap_to - own[k], e[k] * inverse * p[k]
+            given[k] = pull * gap
+            e[k] = pull * (gap * gap * p[k] - 1.0)
+            handed[k] = e[k] * spreads[k] * slopes[k] * inverse_gaps[k]
+        by_variance[i] = 0.0
+        for k in range(first, end):
+            by_variance[i] += 0.5 * e[k]
+            a, b = _neighbours(k, size)
+            given[b] += handed[k]
+            given[a] -= handed[k]
     return result
+
+
+@njit(cache=True, error_model="numpy", fastmath={"contract"})
+def gradient(
+    flat: Array, y: Array, variances: Array, cells: Cells, basis: Basis, by_flat: Array
+) -> tuple[float, float]:
+    """sum_i log p(y_i), up to a constant, for the function with coefficients `flat`.
+
+    `by_flat` gets its gradient. The second number is the sum of the derivatives by the noise
+    variances; if nothing can be computed the first is -inf, and the others say nothing.
+    """
+    roots, on_grid, shapes = basis.roots, basis.on_grid, basis.shapes
+    n, total_kinds = y.size, on_grid.shape[0]
+    at_cases = np.zeros((total_kinds, n))
+    first = root = kind = 0
+    for t in range(shapes.shape[0]):
+        m, r = shapes[t]
+        z = flat[first : first + m * r].reshape(m, r)
+        np.dot(z.T, roots[root : root + m], at_cases[kind : kind + r])
+        first, root, kind = first + m * r, root + m, kind + r
+    values = np.dot(at_cases.T, on_grid)
+    scores, by_variance = np.empty_like(values), np.empty(n)
+    result = log_likelihood(values, y, variances, cells, scores, by_variance)
+    if result == -np.inf:
+        return -np.inf, 0.0
+    np.dot(on_grid, scores.T, at_cases)
+    first = root = kind = 0
+    for t in range(shapes.shape[0]):
+        m, r = shapes[t]
+        by_z = by_flat[first : first + m * r].reshape(m, r)
+        np.dot(roots[root : root + m], at_cases[kind : kind + r].T, by_z)
+        first, root, kind = first + m * r, root + m, kind + r
+    by_noise = 0.0
+    for i in range(n):
+        by_noise += by_variance[i]
+    return result, by_noise
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -150,17 +208,17 @@ def draw(
     constants of `log_shares` are those of log N(w | 0, 1) N(y | g(w), sigma^2) without 2 pi.
     """
     n, size = values.shape
-    slopes, v, e = np.empty(size), np.empty(size), np.empty(size)
+    slopes, p, e = np.empty(size), np.empty(size), np.empty(size)
     means, precisions = np.empty(size), np.empty(size)
     for i in range(n):
-        total, best = _shares(values[i], y[i], variances[i], cells, slopes, v, e)
-        for k in range(size):
+        total, best, first, end = _shares(values[i], y[i], variances[i], cells, slopes, p, e)
+        for k in range(first, end):
             steep = slopes[k] / variances[i]
             precisions[k] = 1.0 / cells.variances[k] + slopes[k] * steep
             means[k] = cells.centres[k] + steep * (y[i] - values[i, k]) / precisions[k]
         if uniforms.size:
-            left, chosen = uniforms[i] * total, 0
-            for k in range(size):
+            left, chosen = uniforms[i] * total, first
+            for k in range(first, end):
                 # Rounding must not end the loop at a cell without a share.
                 if e[k] > 0.0:
                     chosen = k
@@ -169,12 +227,8 @@ def draw(
                         break
             w[i] = means[chosen] + normals[i] / math.sqrt(precisions[chosen])
         density = 0.0
-        for k in range(size):
-            if e[k] > 0.0:
-                gap = w[i] - means[k]
-                density += (
-                    e[k]
-                    * math.sqrt(precisions[k])
-                    * exp_of_negative(-0.5 * precisions[k] * gap * gap)
-                )
+        for k in range(first, end):
+            gap = w[i] - means[k]
+            near = exp_of_negative(-0.5 * precisions[k] * gap * gap)
+            density += e[k] * math.sqrt(precisions[k]) * near
         log_shares[i] = best + math.log(density) if density > 0.0 else -np.inf

@@ -63,6 +63,7 @@ def fit(
     exclude: options.Exclude = None,
     noise_column: options.NoiseColumn = None,
     resolution: options.Resolution = None,
+    transform: options.Transform = None,
     model: Annotated[
         str,
         typer.Option("--model", "-m", callback=_known_model, autocompletion=_model_keys),
@@ -111,6 +112,7 @@ def fit(
         mean=mean,
         priors=options.priors_in(prior),
         resolution=options.resolution_in(resolution),
+        target_transform=transform,
         chains=chains,
         draws=count,
         warmup=warmup,

@@ -47,6 +47,10 @@ Resolution = Annotated[
     str | None,
     typer.Option("--resolution", help="Step that the target was rounded to; auto finds it."),
 ]
+Transform = Annotated[
+    str | None,
+    typer.Option("--transform", help="Model log, logit or boxcox of the target instead."),
+]
 Delimiter = Annotated[
     str | None, typer.Option(help="Between the fields of a CSV file; found by itself.")
 ]

@@ -1,4 +1,4 @@
-"""Commands that show what is in a fit: diagnose, plot and report."""
+"""Commands that show what is in a fit: diagnose, check, plot and report."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,6 +7,9 @@ import typer
 
 from gplc.cli.options import AsJson, Fit, Strict, check_out, load_fit, names_in
 from gplc.cli.shared import UNCONVERGED, command, print_json, say, working
+
+# Inputs along which calibration is looked at.
+MOST_INPUTS = 4
 
 
 @command("gplc diagnose motorcycle.fit.nc", "gplc diagnose fit.nc --json > diagnostics.json")
@@ -48,8 +51,9 @@ def plot(
             "--kind",
             "-k",
             help=(
-                "overview, fan, sd, dependence, ridge, pit, coverage, surprise, chains, "
-                "relevance, latent; with commas between, or all."
+                "overview, fan, sd, dependence, ridge, pit, coverage, calibration, surprise, "
+                "residuals, replicates, influence, chains, relevance, latent; with commas "
+                "between, or all."
             ),
         ),
     ] = "overview",
@@ -84,6 +88,31 @@ def plot(
         name = out or f"{Path(fit).name.removesuffix('.nc').removesuffix('.fit')}-{each}.png"
         _save_figure(figure, name)
         typer.echo(name)
+
+
+@command("gplc check motorcycle.fit.nc", "gplc check fit.nc --json > checks.json")
+def check(fit: Fit, as_json: AsJson = False) -> None:
+    """Tell whether the model of a fit says what its data say: rows left out, replicated data."""
+    from gplc import checks
+    from gplc._fitted import feature_names
+
+    model = load_fit(fit)
+    with working("checking"):
+        names = feature_names(model)[:MOST_INPUTS]
+        found: dict[str, Any] = {
+            "Leave-one-out": model.loo(),
+            "Data that the model makes": checks.posterior_predictive(model),
+            **{
+                f"Calibration along {name}": checks.calibration(model, feature=k)
+                for k, name in enumerate(names)
+            },
+            "Influential rows": checks.influence(model),
+        }
+    if as_json:
+        print_json({title: each.to_record() for title, each in found.items()})
+        return
+    for number, (title, each) in enumerate(found.items()):
+        typer.echo(f"{chr(10) if number else ''}# {title}\n\n{each}")
 
 
 @command("gplc report motorcycle.fit.nc --out report.html")

@@ -31,7 +31,7 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
-from gplc.estimators.companions import groups_of
+from gplc.estimators.companions import groups_of, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
@@ -57,7 +57,7 @@ from gplc.estimators.sizes import (
 )
 from gplc.estimators.units import rows_in, units_of
 from gplc.kernels import Constant, Kernel
-from gplc.loo import MOST_DRAWS, LeaveOneOut
+from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.models.in_basis import IN_BASIS, InBasis
@@ -66,6 +66,13 @@ from gplc.predictive import Predictive
 from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
+from gplc.transforms import (
+    FUNCTIONS,
+    TransformedPredictive,
+    checked_transform,
+    transform_of,
+    transformed,
+)
 
 MeanFunction = Mean | Callable[[Array], ArrayLike]
 Approximation = Hilbert | Literal["auto"] | None
@@ -126,9 +133,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     priors: Mapping[str, Sequence[float]] | None = None
     mean: MeanFunction = None
     chains: int = 4
-    draws: int | Literal["auto"] = 1000
+    draws: int | Literal["auto"] = "auto"
     warmup: int = 500
-    max_draws: int = 20_000
+    max_draws: int = 5_000
     max_seconds: float | None = None
     sampler: str | Sequence[Update] = "default"
     standardize: bool = True
@@ -141,6 +148,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     checkpoint: str | os.PathLike[str] | None = None
     learned_noise: bool = True
     resolution: float | Literal["auto"] | None = None
+    target_transform: Any = None
     approximation: Approximation = "auto"
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -197,18 +205,25 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             inputs, response = self._validated(
                 cases.X, cases.y, y_numeric=True, ensure_min_samples=2
             )
-            response = response.astype(np.float64) - self._known_mean(inputs)
-            x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
-            y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            measured = np.asarray(cases.y, dtype=np.float64)
+            measured = response.astype(np.float64)
+            transform = transform_of(self.target_transform, measured)
             step = step_of(measured) if self.resolution == "auto" else self.resolution
             noise = with_rounding(cases.noise_std, step, measured.size)
+            response = measured
+            if transform is not None:
+                response, slopes = transformed(transform, measured, cases.rows)
+                # To first order, as errors go through any function.
+                noise = None if noise is None else noise * slopes
+            response = response - self._known_mean(inputs)
+            x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+            y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
             noise = None if noise is None else noise / y_scaling.scale
             self.x_scaling_ = x_scaling
             self.y_scaling_ = y_scaling
             self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
             self.n_dropped_ = cases.dropped
             self.resolution_ = None if step is None else float(step)
+            self.transform_ = transform
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._sample(x_scaling.apply(inputs), y_scaling.apply(response), noise)
@@ -323,6 +338,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         return self._unless_interrupted()
 
     @property
+    def transform_name(self) -> str | None:
+        """What files and reports call the transform of y; None if there is none."""
+        named = isinstance(self.target_transform, str) or self.target_transform is None
+        return self.target_transform if named else FUNCTIONS
+
+    @property
     def notes_(self) -> list[str]:
         """What was done to the data before the fit, in sentences."""
         check_is_fitted(self, "posterior_")
@@ -334,6 +355,14 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             notes.append(
                 f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
                 f"noise of SD {rounding_sd(self.resolution_):.3g}."
+            )
+        if self.transform_ is not None:
+            power = self.transform_.power
+            of_power = "" if power is None else f" with power {power:.3g}"
+            notes.append(
+                f"The model is of the transformed response ({self.transform_name}{of_power}): its "
+                "residual SD and hyperparameters are on that scale, predictions on that of the "
+                "data."
             )
         if (atom := atom_of(training_data(cast(HasData, self))[1])) is not None:
             notes.append(atom)
@@ -390,6 +419,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         )
         _check.one_of("node_rule", self.node_rule, NODE_RULES)
         checked_resolution(self.resolution)
+        checked_transform(self.target_transform)
         if self.predictive_draws is not None:
             _check.integer(
                 "predictive_draws",
@@ -475,6 +505,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             # Named only if there is any: so older checkpoints go on.
             **({} if model.known_noise is None else {"noise_std": model.known_noise.sds}),
             **({} if self.learned_noise else {"learned_noise": False}),
+            # Its values are in y.
+            **({} if self.transform_name is None else {"target_transform": self.transform_name}),
         )
 
     def _take(self, run: Run) -> None:
@@ -543,6 +575,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.target_name_ = records["target"]
         self.n_dropped_ = records["data"]["dropped"]
         self.resolution_ = records["data"]["resolution"]
+        self.transform_ = transform_of(self.target_transform, record=records["data"]["transform"])
         self.origin_ = records["origin"]
         self.seed_ = saved.seed
         self._take_chains(saved.chains(self.model_))
@@ -602,9 +635,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             offsets = np.broadcast_to(known, source.n_rows) / scale
             noise_sds = None if noise is None else noise / scale
             source = ShiftedComponents(source, offsets, noise_sds)
-        return Predictive(
+        plain = Predictive(
             source, location=float(self.y_scaling_.location), scale=scale, rows=Rows.of(X)
         )
+        return plain if self.transform_ is None else TransformedPredictive(plain, self.transform_)
 
     def predict_dist(self, X: ArrayLike, noise_std: ArrayLike | None = None) -> Predictive:
         """Predictive distribution of y at each row of X.
@@ -625,6 +659,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         """
         inputs, known = self._new_inputs(X)
         noise = new_noise(noise_std, inputs.shape[0])
+        if noise is not None and self.transform_ is not None:
+            raise ValueError(
+                "noise_std of new rows cannot be used with a target_transform, for it is added to "
+                "y before that; leave it out"
+            )
         return self._on_scale_of_y(ResponseComponents(self.posterior_, inputs), known, X, noise)
 
     def sample_y(
@@ -732,6 +771,29 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if key not in self._left_out_rows:
             self._left_out_rows[key] = leave_one_out(self, draws, refit)
         return self._left_out_rows[key]
+
+    def replicate_y(self, draws: int = 200) -> Array:
+        """New responses at the training inputs, given the data: for posterior predictive checks.
+
+        Each set is from one draw of the posterior, with the function drawn as a whole, so that
+        neighbours go together as they do in y; `sample_y` draws rows independently.
+
+        Parameters
+        ----------
+        draws : int
+            Sets to make at most.
+
+        Returns
+        -------
+        (draws, n) array
+            The same at every call.
+        """
+        check_is_fitted(self, "posterior_")
+        _check.integer("draws", draws, at_least=1, advice="200 is a good number")
+        chains = len(self.chains_)
+        most = -(-draws // chains) * chains
+        made = replicates(self, thinned(self.draws_, most))
+        return made.reshape(-1, made.shape[-1])[:draws]
 
     def stacked(self, draws: int = MOST_DRAWS) -> Self:
         """The same fit with its chains weighted so that rows left out are predicted best.

@@ -27,6 +27,7 @@ class Cases(NamedTuple):
     y: Any
     noise_std: Array | None  # (n,)
     dropped: int  # rows without a response
+    rows: NDArray[np.intp] | None = None  # numbers of those that are left, if some are not
 
 
 def cases_of(X: Any, y: Any, noise_std: ArrayLike | None) -> Cases:
@@ -50,7 +51,8 @@ def cases_of(X: Any, y: Any, noise_std: ArrayLike | None) -> Cases:
             "with a response are needed"
         )
     known = known_noise("noise_std", None if noise is None else noise[kept], kept)
-    return Cases(_safe_indexing(X, kept), _safe_indexing(y, kept), known, count - kept.size)
+    left = _safe_indexing(X, kept), _safe_indexing(y, kept)
+    return Cases(*left, known, count - kept.size, kept)
 
 
 def _missing_responses(X: Any, y: Any) -> NDArray[np.bool_]:

@@ -43,17 +43,18 @@ def on_scale_of_data(estimator: "BaseGP", y: Array) -> Array:
     """Responses (..., n) at the training inputs, from standard units."""
     inputs, _ = training_data(cast(HasData, estimator))
     scaling = estimator.y_scaling_
-    return np.asarray(y * scaling.scale + scaling.location + estimator._known_mean(inputs))
+    found = np.asarray(y * scaling.scale + scaling.location + estimator._known_mean(inputs))
+    return found if estimator.transform_ is None else estimator.transform_.back(found)
 
 
-def replicates(estimator: "BaseGP", picked: Sequence[int]) -> Array:
+def replicates(estimator: "BaseGP", picked: NDArray[np.intp]) -> Array:
     """New responses at the training inputs, for some draws of every chain: (chains, draws, n)."""
     model = estimator.model_
     rng = np.random.default_rng(spawned(estimator, REPLICATE_KEY))
     with one_blas_thread():
         made = [
             [model.replicate(rng, each) for each in of_chain]
-            for of_chain in unknowns_of(estimator.draws_, np.asarray(picked, dtype=np.intp))
+            for of_chain in unknowns_of(estimator.draws_, picked)
         ]
     return on_scale_of_data(estimator, np.array(made))
 
@@ -78,7 +79,7 @@ def groups_of(estimator: "BaseGP", wanted: Sequence[str]) -> dict[str, Any]:
     if "posterior_predictive" in wanted:
         picked = thinned(estimator.draws_, MOST_DRAWS)
         made["posterior_predictive"] = _dataset(
-            picked, y=(("chain", "draw", "case"), replicates(estimator, picked.tolist()))
+            picked, y=(("chain", "draw", "case"), replicates(estimator, picked))
         )
     if "prior" in wanted or "prior_predictive" in wanted:
         drawn = from_prior(estimator.model_, PRIOR_DRAWS, spawned(estimator, PRIOR_KEY))

@@ -17,6 +17,7 @@ from gplc.models.in_basis import InBasis
 from gplc.priors import DEFAULTS, keys_of, kind
 from gplc.processes.hilbert import Axes, Hilbert
 from gplc.storage import FIT, Saved, save_fit, seed_record
+from gplc.transforms import FUNCTIONS
 
 if TYPE_CHECKING:
     from gplc.estimators.base import BaseGP
@@ -75,6 +76,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
         if settings.get(name) is not None:
             settings[name] = to_record(settings[name])
     settings["mean"] = mean_record(settings["mean"])
+    settings["target_transform"] = estimator.transform_name
     settings["approximation"] = _basis_record(estimator)
     if settings["priors"] is not None:
         settings["priors"] = {
@@ -104,7 +106,13 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "seed": seed_record(estimator.seed_),
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
-            "data": {"dropped": estimator.n_dropped_, "resolution": estimator.resolution_},
+            "data": {
+                "dropped": estimator.n_dropped_,
+                "resolution": estimator.resolution_,
+                "transform": None
+                if estimator.transform_ is None
+                else estimator.transform_.record(),
+            },
             "origin": dict(estimator.origin_),
             "diagnostics": estimator._in_users_units(
                 estimator.diagnostics_, back=True
@@ -118,6 +126,7 @@ def load(
     *,
     kernels: Iterable[type[Leaf]] = (),
     mean: Callable[[Array], ArrayLike] | None = None,
+    target_transform: Sequence[Callable[[Array], Array]] | None = None,
 ) -> Any:
     """A fit that `save` wrote: the estimator, fitted, with the same predictions.
 
@@ -128,6 +137,8 @@ def load(
         Kernels of your own that the fit was made with; a file names them and holds no code.
     mean : callable, optional
         The mean function of your own that the fit was made with.
+    target_transform : three functions, optional
+        The transform of your own that the fit was made with.
 
     Returns
     -------
@@ -163,6 +174,13 @@ def load(
             if settings.get(setting) is not None:
                 settings[setting] = from_record(settings[setting], kernels)
         settings["mean"] = from_mean_record(settings["mean"], mean)
+        if settings.get("target_transform") == FUNCTIONS:
+            if target_transform is None:
+                raise ValueError(
+                    "the file was made with a transform of functions, which it does not hold; "
+                    "give them, gplc.load(path, target_transform=...)"
+                )
+            settings["target_transform"] = tuple(target_transform)
         if saved.format < 3:
             former = known[name].model_class.former_schemes
             settings["sampler"] = former.get(settings["sampler"], settings["sampler"])

@@ -24,7 +24,7 @@ class LatentCovariateGP(BaseGP):
     nodes : int
         Values of w for a new case per draw.
     node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint,
-    learned_noise, resolution, approximation
+    learned_noise, resolution, target_transform, approximation
         As in `StandardGP`.
     n_latent : int
         Number of latent covariates; 2 for residuals that one cannot describe.

@@ -21,7 +21,7 @@ class LatentVarianceGP(BaseGP):
     nodes : int
         Values of z for a new case per draw.
     node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint,
-    learned_noise, resolution, approximation
+    learned_noise, resolution, target_transform, approximation
         As in `StandardGP`.
     link : {"log", "abs", "learned"}
         Whether the second process is the log SD, or the SD its absolute value, or a positive and

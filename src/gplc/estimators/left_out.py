@@ -49,7 +49,9 @@ def leave_one_out(estimator: "BaseGP", draws: int, refit: int) -> LeaveOneOut:
             found, model, again, lambda row: ignoring(estimator, row, unknowns, kept), seed
         )
     inputs, y = training_data(cast(HasData, estimator))
-    unit = math.log(float(estimator.y_scaling_.scale))
+    unit: float | Array = math.log(float(estimator.y_scaling_.scale))
+    if estimator.transform_ is not None:
+        unit = unit - estimator.transform_.log_slope(y)
     return LeaveOneOut(
         found.log_density - unit,
         found.mcse,

@@ -23,8 +23,9 @@ class StandardGP(BaseGP):
     chains : int
         Number of chains.
     draws : int or "auto"
-        Draws kept of each chain. "auto" goes on until R-hat is below 1.01 and bulk and tail ESS
-        above 400 for everything that is judged, or until `max_draws` or `max_seconds`.
+        Draws kept of each chain. "auto", the default, goes on until R-hat is below 1.01 and bulk
+        and tail ESS above 400 for everything that is judged, or until `max_draws` or
+        `max_seconds`. How many that takes depends on the data and the seed, not on the machine.
     warmup : int
         Iterations before those, in which the samplers tune themselves.
     max_draws : int
@@ -43,7 +44,9 @@ class StandardGP(BaseGP):
     predictive_draws : int or None
         Predictions average over at most this many draws, evenly spaced; None means all.
     n_jobs : int, optional
-        Chains at once, as in joblib.
+        Chains at once, as in joblib. None is what a `joblib.parallel_config` says; without one, a
+        run begins on one core and is given all if it takes longer than a few seconds. The draws
+        are the same.
     random_state : int, RandomState, Generator, SeedSequence or None
         Resolved anew at each fit; the same seed gives the same fit.
     progress : bool or "auto"
@@ -57,6 +60,10 @@ class StandardGP(BaseGP):
     resolution : float or "auto", optional
         The step that y was rounded to; "auto" finds it, if y has ties. It is known noise of SD
         step / sqrt(12).
+    target_transform : {"log", "logit", "boxcox"} or three functions, optional
+        The model is of T(y): for positive responses, or ones between 0 and 1. Of your own give T,
+        its inverse and its derivative, each of an array. Predictions are of y: densities have the
+        Jacobian, quantiles are exact. A `mean` function is then one of T(y).
     approximation : "auto", None or Hilbert
         None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
         to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.

@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 from matplotlib.figure import Figure
 
 from gplc.plots.calibration import coverage, pit
+from gplc.plots.checks import calibration, influence, replicates, residuals
 from gplc.plots.convergence import autocorrelation, chains, trace
 from gplc.plots.figures import alone, each_input, overview
 from gplc.plots.inputs import partial_dependence, relevance
@@ -31,15 +32,19 @@ from gplc.plots.style import Fitted
 __all__ = [
     "KINDS",
     "autocorrelation",
+    "calibration",
     "chains",
     "coverage",
     "fan",
+    "influence",
     "latent",
     "overview",
     "partial_dependence",
     "pit",
     "relevance",
+    "replicates",
     "residual_sd",
+    "residuals",
     "ridge",
     "surprise",
     "trace",
@@ -53,7 +58,11 @@ KINDS: Mapping[str, Callable[[Fitted], Figure]] = {
     "ridge": each_input(ridge),
     "pit": alone(pit),
     "coverage": each_input(coverage),
+    "calibration": each_input(calibration),
     "surprise": each_input(surprise),
+    "residuals": each_input(residuals),
+    "replicates": alone(replicates),
+    "influence": alone(influence),
     "chains": chains,
     "relevance": alone(relevance),
     "latent": alone(latent),

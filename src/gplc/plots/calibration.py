@@ -6,11 +6,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from gplc import _check
 from gplc._check import interval_probabilities
-from gplc._fitted import Piped, as_fitted, feature_index, training_data
+from gplc._fitted import as_fitted, feature_index
 from gplc._types import Array
-from gplc.metrics import pit as pit_values
+from gplc.checks.calibrated import rows_to_judge
 from gplc.plots.style import INK, INNER, LINE, Fitted, axes_or_new, feature_label
 
 
@@ -141,23 +140,6 @@ def coverage(
     ax.set_ylabel("share inside")
     ax.legend(frameon=False, fontsize="small", loc="lower right")
     return ax
-
-
-def rows_to_judge(
-    model: Fitted, X: ArrayLike | None, y: ArrayLike | None, noise_std: ArrayLike | None
-) -> tuple[Array, Array, str]:
-    """Inputs and PIT values of rows to judge a model on, and what to call them.
-
-    Those given, or the training rows, each left out in turn.
-    """
-    if (X is None) != (y is None):
-        raise ValueError("X and y must be given both or neither; neither means leave-one-out")
-    if X is None or y is None:
-        return training_data(model)[0], model.loo().pit, "rows left out"
-    given = model.rows(X) if isinstance(model, Piped) else X
-    response = _check.finite_array("y", y, 1)
-    probabilities = pit_values(model.predict_dist(given, noise_std), response)
-    return np.asarray(given, dtype=np.float64), probabilities, "given rows"
 
 
 def _wilson(share: Array, count: Array) -> tuple[Array, Array]:

@@ -59,6 +59,9 @@ class Fitted(HasData, Protocol):
     def residual_sd(self, X: ArrayLike, coverage: float = 0.9) -> Any:
         """Posterior of the residual SD."""
 
+    def replicate_y(self, draws: int = ...) -> Array:
+        """New responses at the training inputs."""
+
     def loo(self, draws: int = ..., refit: int = ...) -> LeaveOneOut:
         """What it says of each row without that row."""
 

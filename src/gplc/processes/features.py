@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import lapack
 
+from gplc._compiled.cells import Basis
 from gplc._compiled.pools import END
 from gplc._linalg import pivoted_root, thin_root
 from gplc._types import Array
@@ -114,6 +115,11 @@ class Features:
         self.size = sum(m * r for m, r in self.shapes)
         self.sizes = np.concatenate([each.sizes for each in self.products])
         self.on_grid = self.of_latent(grid)
+        self.basis = Basis(
+            np.ascontiguousarray(np.concatenate([each.root.T for each in self.products])),
+            np.ascontiguousarray(self.on_grid.T),
+            np.array(self.shapes, dtype=np.int64),
+        )
 
     def of_latent(self, w: Array) -> Array:
         """Features of w, of all terms: (size of w, sum of r)."""

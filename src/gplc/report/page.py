@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from gplc import metrics, plots
+from gplc import plots
 from gplc._files import replacing
 from gplc._fitted import (
     Piped,
@@ -26,17 +26,19 @@ from gplc._fitted import (
     known_noise,
     target_name,
     training_data,
-    training_dist,
 )
 from gplc._templates import rendered
 from gplc._types import Array
 from gplc._version import __version__
+from gplc.checks import influence, posterior_predictive
 from gplc.diagnostics import IN_PYTHON, LEAST_ESS, MOST_RHAT, Advice
 from gplc.report.slider import MOST_INPUTS, densities, places
 
 PACKAGES = ("gplc", "numpy", "scipy", "numba", "scikit-learn", "arviz-stats", "matplotlib")
 # Settings that do not decide what the draws are.
 UNTOLD = ("checkpoint", "max_draws", "max_seconds", "n_jobs", "progress")
+# Sets of replicated data for the checks.
+CHECK_DRAWS = 400
 # Beyond so many rows a picture of points is smaller as pixels than as lines.
 MOST_VECTOR_ROWS = 1500
 # So many SDs from the middle of a Gaussian there are 5% beyond.
@@ -225,15 +227,27 @@ def _shape(model: Any) -> Facts:
 
 
 def _calibration(model: Any) -> Facts:
-    y, dist = training_data(model)[1], training_dist(model)
-    levels = (0.5, 0.8, 0.9, 0.95)
-    shares = [metrics.coverage(dist, y, level) for level in levels]
+    levels, pit = (0.5, 0.8, 0.9, 0.95), model.loo().pit
+    shares = [float(np.mean(np.abs(pit - 0.5) <= 0.5 * level)) for level in levels]
     what = "Share of observations inside 90% intervals"
     return {
         "head": ["interval", *(f"{level:.0%}" for level in levels)],
         "rows": [["rows inside", *(f"{share:.0%}" for share in shares)]],
         "pit": _picture(model, plots.pit, "Histogram of PIT values", 3.0),
-        "pictures": _for_inputs(model, plots.coverage, what),
+        "pictures": _for_inputs(model, plots.calibration, what),
+    }
+
+
+def _checks(model: Any) -> Facts:
+    loo, made, rows = model.loo(), posterior_predictive(model, draws=CHECK_DRAWS), influence(model)
+    return {
+        "loo": loo,
+        "made": made,
+        "rows": rows,
+        "surprise": _for_inputs(model, plots.surprise, "How rare each row is"),
+        "replicates": _picture(model, plots.replicates, "Density of data and of replicates", 3.0),
+        "residuals": _for_inputs(model, plots.residuals, "Residuals"),
+        "influence": _picture(model, plots.influence, "Influence of each row", 3.0),
     }
 
 
@@ -343,6 +357,7 @@ SECTIONS: Mapping[str, tuple[str, Callable[[Any], Facts | None]]] = {
     "noise": ("Size of the noise", _noise),
     "shape": ("Shape of the noise", _shape),
     "calibration": ("Calibration", _calibration),
+    "checks": ("Rows left out, and data that the model makes", _checks),
     "relevance": ("Relevance of the inputs", _relevance),
     "latent": ("Latent values", _latent),
     "chains": ("Chains", _chains),

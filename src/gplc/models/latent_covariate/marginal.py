@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
 
 # Cells of w, and the SD of w in each as a share of its width: so much that the Gaussians overlap.
-N_CELLS, OVERLAP = 128, 0.6
+N_CELLS, OVERLAP = 96, 0.55
 # What a case tells is learned of so many Hermite polynomials of w, and of log sigma.
 N_MOMENTS = 5
 # Coefficients about which the data say less than this share of what the prior says are moved as
@@ -190,14 +190,17 @@ class Opened:
             self._model.ledger["beyond limits"] += 1
             return Point(flat, -np.inf)
         features, model = self._features, self._model
-        density, scores, by_scale = self._evaluated(self._values(flat), flat, model.y)
+        theta, gradient = self._theta(flat), np.zeros(flat.size)
+        density, by_variance = compiled.gradient(
+            flat, model.y, self._variances(theta), grid().cells, features.basis, gradient
+        )
         density -= 0.5 * float(flat @ flat)
         if not math.isfinite(density):
             return Point(flat, -np.inf)
-        gradient = -flat
-        gradient[: features.size] += features.pulled(scores @ features.on_grid)
         if flat.size > features.size:
-            gradient[-1] += model.priors.sds[self._noise][0] * by_scale.sum()
+            by_scale = 2.0 * model.learned_variance(theta) * by_variance
+            gradient[-1] = model.priors.sds[self._noise][0] * by_scale
+        gradient -= flat
         return Point(flat, density, gradient)
 
     @property

@@ -315,7 +315,7 @@ class LatentCovariate(Model):
         return Update("w", SliceSweep(width))
 
     def default_scheme(
-        self, leaps: int = 3, function_leaps: int = 16, rounds: int = 2, folds: int = 2
+        self, leaps: int = 3, function_leaps: int = 40, rounds: int = 2, folds: int = 2
     ) -> list[Update]:
         """Hyperparameters given w; then g and sigma with w summed out, and folds.
 

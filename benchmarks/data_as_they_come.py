@@ -1,0 +1,147 @@
+"""What known noise, rounding, replicates, categories and transforms are worth, in figures.
+
+``python benchmarks/data_as_they_come.py PART ...`` runs some of `PARTS` (all by default) and
+writes what it finds into ``benchmarks/results/data_as_they_come.json``, a part at a time. Seeds
+are fixed, and the way of measuring is in the docstring of each part.
+"""
+
+import json
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+
+import gplc
+from gplc import metrics
+from gplc.estimators import ESTIMATORS
+from gplc.estimators.rounding import step_of
+
+Array = NDArray[np.float64]
+OUT = Path(__file__).parent / "results" / "data_as_they_come.json"
+FIT: Mapping[str, Any] = {"chains": 2, "draws": 300, "warmup": 200, "random_state": 0}
+
+
+def measured_function(number: int, rows: int) -> tuple[Array, Array, Array, Array]:
+    """Inputs, f, noise SDs that vary tenfold, and y; f is a draw of a Gaussian process."""
+    rng = np.random.default_rng([2026, number])
+    X = rng.uniform(-2.0, 2.0, size=(rows, 1))
+    scale = np.exp(rng.normal(0.0, 0.3))
+    K = np.exp(-((X - X.T) ** 2) / scale**2)
+    f = np.linalg.cholesky(K + 1e-8 * np.eye(rows)) @ rng.standard_normal(rows)
+    sds = 0.05 * 10.0 ** rng.uniform(size=rows)
+    y = f + np.sqrt(sds**2 + 0.05**2) * rng.standard_normal(rows)
+    return X, f, sds, y
+
+
+def peer_nlpd(X: Array, y: Array, sds: Array, train: slice, test: slice) -> float:
+    """NLPD of scikit-learn's GPR with alpha = SD^2, and a white kernel for the rest."""
+    kernel = ConstantKernel() * RBF() + WhiteKernel(0.01)
+    peer = GaussianProcessRegressor(
+        kernel, alpha=sds[train] ** 2, n_restarts_optimizer=3, random_state=0
+    ).fit(X[train], y[train])
+    mean, sd = peer.predict(X[test], return_std=True)  # the white kernel is in it
+    return gaussian_nlpd(y[test], mean, np.hypot(sd, sds[test]))
+
+
+def gaussian_nlpd(y: Array, mean: Array, sd: Array) -> float:
+    """NLPD of Gaussians."""
+    return float(np.mean(0.5 * ((y - mean) / sd) ** 2 + np.log(sd) + 0.5 * np.log(2.0 * np.pi)))
+
+
+def known_noise() -> dict[str, Any]:
+    """10 sets of 60 rows with SDs from 0.05 to 0.5 and 0.05 of noise that is not known.
+
+    NLPD of 200 other rows, measured with SDs of their own: each model with the SDs and without,
+    and scikit-learn's GPR with alpha = SD^2.
+    """
+    train, test = slice(60), slice(60, 260)
+    sets = []
+    for number in range(10):
+        X, _, sds, y = measured_function(number, 260)
+        found = {"sklearn": peer_nlpd(X, y, sds, train, test)}
+        for key, make in ESTIMATORS.items():
+            told = make(**FIT).fit(X[train], y[train], noise_std=sds[train])
+            found[key] = metrics.nlpd(told.predict_dist(X[test], noise_std=sds[test]), y[test])
+            plain = make(**FIT).fit(X[train], y[train])
+            found[f"{key} without"] = metrics.nlpd(plain.predict_dist(X[test]), y[test])
+        sets.append(found)
+    keys = list(ESTIMATORS)
+    return {
+        "sets": sets,
+        "better than without": {k: sum(s[k] < s[f"{k} without"] for s in sets) for k in keys},
+        "better than sklearn": {k: sum(s[k] < s["sklearn"] for s in sets) for k in keys},
+    }
+
+
+def coverage() -> dict[str, Any]:
+    """50 such sets of 40 rows: share of 90% intervals of f, at 100 other places, that hold f.
+
+    The standard error is over sets.
+    """
+    train, test = slice(40), slice(40, 140)
+    shares = []
+    for number in range(100, 150):
+        X, f, sds, y = measured_function(number, 140)
+        model = gplc.StandardGP(**FIT).fit(X[train], y[train], noise_std=sds[train])
+        dist = model.regression_function(X[test])
+        shares.append(metrics.coverage(dist, f[test], 0.9))
+    return {
+        "coverage": float(np.mean(shares)),
+        "standard error": float(np.std(shares, ddof=1) / np.sqrt(len(shares))),
+        "sets": len(shares),
+    }
+
+
+def rounding() -> dict[str, Any]:
+    """U1 rounded to 0.1, 10 sets of 60 rows: log probability of 500 other rounded values.
+
+    With and without ``resolution="auto"``; and sigma of GPLC, its median in units of y.
+    """
+    sets = []
+    for number in range(10):
+        data = gplc.datasets.make_paper("U1", n=560, random_state=2000 + number)
+        X, y = data.X, np.round(data.y, 1)
+        found: dict[str, float] = {}
+        for name, resolution in (("with", "auto"), ("without", None)):
+            model = gplc.LatentCovariateGP(**FIT, resolution=resolution).fit(X[:60], y[:60])
+            dist = model.predict_dist(X[60:])
+            found[name] = -metrics.rounded_nlpd(dist, y[60:], 0.1)
+            found[f"sigma {name}"] = float(np.median(model.draws_["noise_sd"]))
+        sets.append(found)
+    left_alone = sum(
+        step_of(gplc.datasets.make_paper("U1", n=100, random_state=seed).y) is None
+        for seed in range(100)
+    )
+    return {
+        "sets": sets,
+        "better with": sum(s["with"] > s["without"] for s in sets),
+        "sets without ties left alone, of 100": left_alone,
+    }
+
+
+PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {
+    "known noise": known_noise,
+    "coverage": coverage,
+    "rounding": rounding,
+}
+
+
+def main() -> None:
+    """Run the parts that are asked for, and keep what the others have found."""
+    warnings.simplefilter("ignore")  # of few draws, and of what was done to the data
+    for name in sys.argv[1:] or PARTS:
+        found = PARTS[name]()
+        kept = json.loads(OUT.read_text()) if OUT.exists() else {}
+        OUT.parent.mkdir(exist_ok=True)
+        OUT.write_text(json.dumps(kept | {name: found}, indent=1) + "\n")
+        print(name, json.dumps({k: v for k, v in found.items() if k != "sets"}))
+
+
+if __name__ == "__main__":
+    main()
