@@ -24,6 +24,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from importlib.util import find_spec
@@ -230,11 +231,12 @@ def race(settings: Any) -> list[dict[str, Any]]:
 
 def against_exact(settings: Any) -> list[dict[str, Any]]:
     """Fits in a basis beside exact ones, on 300 rows."""
-    results = []
+    results: list[dict[str, Any]] = []
+    folder = tempfile.mkdtemp()
     for name in settings.data:
         for peer in ("GPLV", "GPLC"):
             common = ["--data", name, "--rows", "300", "--peers", peer, "--keep"]
-            paths = [f"/tmp/gplc-large-{os.getpid()}-{kind}.npz" for kind in ("basis", "exact")]
+            paths = [str(Path(folder) / f"{kind}.npz") for kind in ("basis", "exact")]
             found = [
                 in_a_process(settings, *common, paths[0]),
                 in_a_process(settings, *common, paths[1], "--fit-exact"),
