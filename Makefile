@@ -72,6 +72,12 @@ race: $(STAMP) ## samplers against each other and growth with n (an hour)
 	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/scaling.py
 
+.PHONY: bench-large
+bench-large: $(STAMP) ## many rows: peers, exact fits, time of one gradient
+	$(BIN)/python benchmarks/large.py --passes --rows 10000 100000 1000000
+	$(BIN)/python benchmarks/large.py --exact
+	$(BIN)/python benchmarks/large.py
+
 .PHONY: format
 format: $(STAMP) ## let ruff rewrite the files
 	$(BIN)/ruff check --fix .

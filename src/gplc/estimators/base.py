@@ -246,7 +246,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
 
     def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
         """Set all that sampling sets; in a basis twice, if the first turns out too small."""
-        wanted, seed = self._wanted_basis(X, noise), _seed(self.random_state)
+        wanted, seed = self._wanted_basis(X, noise is not None), _seed(self.random_state)
         axes = None
         if wanted is not None:
 
@@ -265,15 +265,38 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             axes = better
         self._take(run)
 
+    def in_basis(self, X: Any, noise_std: Any = None) -> bool:
+        """Whether a fit of these rows would be made in a basis, and so cost no more than they do.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        noise_std : array-like, optional
+            As `fit` would get it.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gplc import StandardGP
+        >>> [StandardGP().in_basis(np.zeros((n, 1))) for n in (100, 5000)]
+        [False, True]
+        """
+        known = noise_std is not None or self.resolution is not None
+        return self._wanted_basis(X, known) is not None
+
     @property
     def _has_latent(self) -> bool:
         return not self.model_class.noise_is_gaussian
 
-    def _wanted_basis(self, X: Array, noise: Array | None) -> Hilbert | None:
+    def _wanted_basis(self, X: Any, known_noise: bool) -> Hilbert | None:
         """The basis to sample in; None for the exact model."""
         if self.approximation is None:
             return None
-        why = self._without_basis(X) if noise is None else "noise_std is given"
+        why = "noise_std or resolution is given" if known_noise else self._without_basis(X)
         if isinstance(self.approximation, Hilbert):
             if why:
                 raise ValueError(
@@ -283,7 +306,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             return self.approximation
         return Hilbert() if not why and len(X) > EXACT_ROWS else None
 
-    def _without_basis(self, X: Array) -> str:
+    def _without_basis(self, X: Any) -> str:
         """Why there is no basis for this model; empty if there is one."""
         in_basis = IN_BASIS.get(self.model_class.key)
         if in_basis is None or not issubclass(in_basis, self.model_class):
