@@ -130,3 +130,21 @@ def test_every_model_of_the_paper_has_a_basis():
     assert set(IN_BASIS) == {"std", "gplv", "gplc"}
     with pytest.warns(ConvergenceWarning):
         fitted(gplc.LatentCovariateGP, draws=4)
+
+
+def test_the_command_line_refuses_many_rows_only_where_they_are_exact(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from gplc.cli import app, fitting
+
+    data = make_paper("U1", n=1100, random_state=1)
+    path, out = tmp_path / "rows.csv", tmp_path / "fit.nc"
+    np.savetxt(path, np.column_stack([data.X, data.y]), delimiter=",", header="x,y", comments="")
+    monkeypatch.setattr(fitting.options, "MAX_ROWS", 1000)
+    command = ["fit", str(path), "-y", "y", "-m", "std", "--draws", "20", "--warmup", "30"]
+    command += ["--chains", "1", "--out", str(out)]
+    refused = CliRunner().invoke(app, [*command, "--approximation", "none"])
+    assert refused.exit_code != 0
+    assert not out.exists()
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert "covariances are good to" in str(gplc.load(out).approximation_)

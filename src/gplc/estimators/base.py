@@ -57,7 +57,7 @@ from gplc.estimators.sizes import (
     scales_of,
 )
 from gplc.estimators.units import rows_in, units_of
-from gplc.kernels import Constant, Kernel
+from gplc.kernels import Constant, Kernel, SquaredExponential
 from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
@@ -165,6 +165,19 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
         ESTIMATORS[key] = cls
 
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, those of a kernel too: ``kernel__ard=False``.
+
+        So that searches can go over them. A kernel is replaced by another one, not changed.
+        """
+        for name in KERNEL_SETTINGS:
+            keys = [key for key in params if key.startswith(f"{name}__")]
+            changes = {key.removeprefix(f"{name}__"): params.pop(key) for key in keys}
+            if changes:
+                kernel = params.get(name, getattr(self, name, None)) or SquaredExponential()
+                params[name] = _changed(kernel, name, changes)
+        return cast(Self, super().set_params(**params))
+
     def _model_settings(self) -> dict[str, Any]:
         """What the model is told besides what every model is: the subclass's own settings."""
         shared = {field.name for field in dataclasses.fields(BaseGP)}
@@ -241,7 +254,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
 
     def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
         """Set all that sampling sets; in a basis twice, if the first turns out too small."""
-        wanted, seed = self._wanted_basis(X, noise), _seed(self.random_state)
+        wanted, seed = self._wanted_basis(X, noise is not None), _seed(self.random_state)
         axes = None
         if wanted is not None:
 
@@ -260,15 +273,38 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             axes = better
         self._take(run)
 
+    def in_basis(self, X: Any, noise_std: Any = None) -> bool:
+        """Whether a fit of these rows would be made in a basis, and so cost no more than they do.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        noise_std : array-like, optional
+            As `fit` would get it.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gplc import StandardGP
+        >>> [StandardGP().in_basis(np.zeros((n, 1))) for n in (100, 5000)]
+        [False, True]
+        """
+        known = noise_std is not None or self.resolution is not None
+        return self._wanted_basis(X, known) is not None
+
     @property
     def _has_latent(self) -> bool:
         return not self.model_class.noise_is_gaussian
 
-    def _wanted_basis(self, X: Array, noise: Array | None) -> Hilbert | None:
+    def _wanted_basis(self, X: Any, known_noise: bool) -> Hilbert | None:
         """The basis to sample in; None for the exact model."""
         if self.approximation is None:
             return None
-        why = self._without_basis(X) if noise is None else "noise_std is given"
+        why = "noise_std or resolution is given" if known_noise else self._without_basis(X)
         if isinstance(self.approximation, Hilbert):
             if why:
                 raise ValueError(
@@ -278,7 +314,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             return self.approximation
         return Hilbert() if not why and len(X) > EXACT_ROWS else None
 
-    def _without_basis(self, X: Array) -> str:
+    def _without_basis(self, X: Any) -> str:
         """Why there is no basis for this model; empty if there is one."""
         in_basis = IN_BASIS.get(self.model_class.key)
         if in_basis is None or not issubclass(in_basis, self.model_class):
@@ -900,6 +936,17 @@ def _family_of(model: Model, place: int) -> tuple[str, ...]:
     """What a prior is besides mean and SD; nothing if it is log-normal."""
     other = model.priors.others.get(place)
     return () if other is None else (repr(other),)
+
+
+def _changed(kernel: Kernel, name: str, changes: Mapping[str, Any]) -> Kernel:
+    """A kernel with other settings."""
+    known = [field.name for field in dataclasses.fields(cast(Any, kernel))]
+    for setting in changes:
+        if setting not in known:
+            raise ValueError(
+                f"{name}__{setting} is no setting of {kernel!r}; it has {', '.join(known)}"
+            )
+    return cast(Kernel, dataclasses.replace(cast(Any, kernel), **changes))
 
 
 def _seed(random_state: RandomState) -> np.random.SeedSequence:

@@ -262,6 +262,15 @@ class Model(ABC):
         """Latent values for a chain to begin with: a draw from their prior."""
         return self.sample_latent(rng, theta)
 
+    def starting_theta(self, units: Array) -> Array:
+        """Log hyperparameters for a chain to begin with: so many SDs from the prior means."""
+        theta = self.priors.means + self.priors.sds * units
+        return np.clip(theta, self.priors.lowest, self.priors.highest)
+
+    def smaller(self, rng: np.random.Generator) -> Self | None:
+        """The same model of a part of the rows, for a chain to begin with; None for none."""
+        return None
+
     def log_latent_prior(self, latent: Array) -> float:
         """Log prior of latent values that are not a process; that of a process is its own."""
         return 0.0
