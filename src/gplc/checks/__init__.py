@@ -7,6 +7,7 @@ from gplc.checks.calibrated import Calibration, calibration
 from gplc.checks.influential import Influence, influence
 from gplc.checks.replicated import STATISTICS, PredictiveCheck, posterior_predictive
 from gplc.checks.sensitivity import Sensitivity, sensitivity
+from gplc.checks.simulated import Simulation, simulation
 
 __all__ = [
     "STATISTICS",
@@ -14,8 +15,10 @@ __all__ = [
     "Influence",
     "PredictiveCheck",
     "Sensitivity",
+    "Simulation",
     "calibration",
     "influence",
     "posterior_predictive",
     "sensitivity",
+    "simulation",
 ]
