@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
 ]
+templates_path = ["_templates"]
 exclude_patterns: list[str] = []
 default_role = "code"
 
@@ -40,10 +41,10 @@ html_theme_options: dict[str, Any] = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "header_links_before_dropdown": 5,
+    "navbar_center": [],  # there are too many pages for a line: they are in the sidebar
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars: dict[str, list[str]] = {"**": []}
+html_sidebars: dict[str, list[str]] = {"**": ["pages.html"]}
 html_show_sourcelink = False
 
 

@@ -386,8 +386,9 @@ def test_check_tells_what_the_model_gets_wrong(run, fitted):
         "# Data that the model makes",
         "# Calibration along x",
         "# Influential rows",
+        "# Sensitivity to priors",
     ]
-    assert told.count("Verdict: ") == 4
+    assert told.count("Verdict: ") == 5
     record = json.loads(run("check", fitted, "--json").stdout)
     assert record["Leave-one-out"]["rows"] == 18
 

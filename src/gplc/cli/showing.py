@@ -52,7 +52,7 @@ def plot(
             "-k",
             help=(
                 "overview, fan, sd, dependence, ridge, pit, coverage, calibration, surprise, "
-                "residuals, replicates, influence, chains, relevance, latent; with commas "
+                "residuals, replicates, influence, priors, chains, relevance, latent; with commas "
                 "between, or all."
             ),
         ),
@@ -107,6 +107,7 @@ def check(fit: Fit, as_json: AsJson = False) -> None:
                 for k, name in enumerate(names)
             },
             "Influential rows": checks.influence(model),
+            "Sensitivity to priors": checks.sensitivity(model),
         }
     if as_json:
         print_json({title: each.to_record() for title, each in found.items()})
