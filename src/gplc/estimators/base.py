@@ -344,18 +344,25 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if error <= TOLERATED_ERROR:
             return None
         if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
-            warnings.warn(
-                f"covariances in the basis are off by {error:.1%} of the variance where the "
-                "posterior is; give more functions, or a farther boundary, in approximation=",
-                ApproximationWarning,
-                stacklevel=5,
-            )
+            self._warn_of_error(error)
             return None
         ranges = ranges_of(model.X)
         halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
         theta = self.draws_.theta.reshape(-1, len(model.names))
         scales = scales_of(model, theta, halves)
-        return affordable(wanted.axes(ranges, scales, self._has_latent))
+        better = affordable(wanted.axes(ranges, scales, self._has_latent), wanted)
+        if better != model.axes:
+            return better
+        self._warn_of_error(error)
+        return None
+
+    def _warn_of_error(self, error: float) -> None:
+        warnings.warn(
+            f"covariances in the basis are off by {error:.1%} of the variance where the "
+            "posterior is; give more functions, or a farther boundary, in approximation=",
+            ApproximationWarning,
+            stacklevel=6,
+        )
 
     def extend(self, draws: int) -> Self:
         """Go on with the chains of a finished fit.
