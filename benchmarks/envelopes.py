@@ -1,8 +1,9 @@
 """How often models stay inside the envelopes of `gplc.checks.calibration`: right and wrong ones.
 
-Sets of data whose noise is the same everywhere, fitted by STD, which is right; and sets of U1, whose
-noise varies, fitted by STD, which is wrong. Each row is judged without itself (leave-one-out), and
-new rows are judged too. Told are the shares of sets whose whole curve is inside.
+Sets of data whose noise is the same everywhere, fitted by STD, which is right; and sets of U1,
+whose noise varies, fitted by STD, which is wrong. Each row is judged without itself
+(leave-one-out), and new rows are judged too. Told are the shares of sets whose whole curve is
+inside.
 
     python benchmarks/envelopes.py --sets 200
 """

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gplc
-from gplc import _fitted, cli, comparison, paper, plots
+from gplc import _fitted, checks, cli, comparison, paper, plots
 from gplc.cli import fitting
 from gplc.estimators import ESTIMATORS
 from gplc.models import MODELS, Standard
