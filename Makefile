@@ -34,6 +34,14 @@ lint: $(STAMP) ## style, formatting and types
 docs: $(STAMP) ## the documentation's site, in build/docs; a warning is an error
 	$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
 
+.PHONY: outputs
+outputs: $(STAMP) ## run the code of the pages, and put what it prints and draws into them
+	$(BIN)/python docs/outputs.py
+
+.PHONY: stranger
+stranger: ## from pip install to a report, timed in fresh environments
+	$(PYTHON) benchmarks/stranger.py
+
 .PHONY: test
 test: lint docs ## lint, build the documentation, then every test (two processes)
 	$(BIN)/pytest -q -n 2 --dist worksteal
@@ -63,6 +71,12 @@ bench: $(STAMP) ## speed, as ratios measured in one run
 race: $(STAMP) ## samplers against each other and growth with n (an hour)
 	$(BIN)/python benchmarks/race.py
 	$(BIN)/python benchmarks/scaling.py
+
+.PHONY: bench-large
+bench-large: $(STAMP) ## many rows: peers, exact fits, time of one gradient
+	$(BIN)/python benchmarks/large.py --passes --rows 10000 100000 1000000
+	$(BIN)/python benchmarks/large.py --exact
+	$(BIN)/python benchmarks/large.py
 
 .PHONY: format
 format: $(STAMP) ## let ruff rewrite the files

@@ -84,7 +84,7 @@ def one(key: str, name: str, seed: int, sampler: str, jobs: int) -> dict[str, An
         model.fit(table.X, table.y)
     clock = time.perf_counter() - began
     told = model.diagnostics_
-    rows = told.table.items()
+    rows = told.rows.items()
     ess, worst = min((min(row.ess_bulk, row.ess_tail), label) for label, row in rows)
     cpu = sum(sum(chain.seconds.values()) for chain in model.chains_)
     return {

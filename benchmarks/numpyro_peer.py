@@ -24,7 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from gplc._compiled import cells as compiled_cells
+from gplc._compiled.pools import END
 from gplc.models import Model
+from gplc.models.latent_covariate.marginal import grid
 
 Array = NDArray[np.float64]
 
@@ -54,8 +57,13 @@ class Compiled(NamedTuple):
     finish: Callable[[Any], Any]  # values as sampled to all sites of the model
 
 
-def sampler(warmup: int) -> Callable[[Model, int, float], PeerDraws] | None:
-    """NUTS on a model with a seed, for so many CPU seconds; None if NumPyro is not installed."""
+def sampler(
+    warmup: int, of_function: bool = False
+) -> Callable[[Model, int, float], PeerDraws] | None:
+    """NUTS on a model with a seed, for so many CPU seconds; None if NumPyro is not installed.
+
+    With `of_function` it samples g of GPLC, with w summed out; w is drawn afterwards.
+    """
     # Read when JAX starts: one thread for everything.
     os.environ.setdefault("NPROC", "1")
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
@@ -65,7 +73,8 @@ def sampler(warmup: int) -> Callable[[Model, int, float], PeerDraws] | None:
     except ImportError:
         return None
     jax.config.update("jax_enable_x64", True)
-    compiled = functools.cache(lambda model: compiled_for(model, warmup))
+    program = function_program_of if of_function else program_of
+    compiled = functools.cache(lambda model: compiled_for(model, program(model), warmup))
 
     def run(model: Model, seed: int, seconds: float) -> PeerDraws:
         with threadpool_limits(limits=1):
@@ -109,12 +118,76 @@ def program_of(model: Model) -> Callable[[], None]:
     return program
 
 
-def compiled_for(model: Model, warmup: int) -> Compiled:
-    """NUTS for a model, compiled; whether it still warms up is in its state."""
+def function_program_of(model: Model) -> Callable[[], None]:
+    """GPLC with g sampled in whitened form, and w summed out over the cells of our own scheme.
+
+    g = c xi + eta Phi Z A', with roots Phi of the correlation in x and A of that in w, both from
+    points: evenly spread for one input and for w, the cases themselves for more inputs.
+    """
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+    from jax.scipy.linalg import solve_triangular
+    from jax.scipy.special import logsumexp
+
+    cells = grid().cells
+    X, y, priors, p = jnp.asarray(model.X), jnp.asarray(model.y), model.priors, model.X.shape[1]
+    points = jnp.linspace(X.min(), X.max(), 40)[:, None] if p == 1 else X
+    knots = jnp.linspace(-END, END, 16)[:, None]
+    centres = jnp.asarray(cells.centres)[:, None]
+    half = centres.size // 2
+    first = np.r_[0, np.arange(half - 1), half, np.arange(half, 2 * half - 1)]
+    last = np.r_[np.arange(1, half), half - 1, np.arange(half + 1, 2 * half), 2 * half - 1]
+
+    def root(a: Any, b: Any, log_rho: Any) -> Any:
+        def correlation(c: Any, d: Any) -> Any:
+            gaps = (c[:, None, :] - d[None]) * jnp.exp(-log_rho)
+            return jnp.exp(-jnp.sum(gaps**2, axis=2))
+
+        lower = jnp.linalg.cholesky(correlation(b, b) + 1e-7 * jnp.eye(len(b)))
+        return solve_triangular(lower, correlation(b, a), lower=True).T
+
+    def program() -> None:
+        theta = numpyro.sample("theta", dist.Normal(priors.means, priors.sds))
+        shape = (len(points), len(knots))
+        Z = numpyro.sample("Z", dist.Normal(jnp.zeros(shape), 1.0).to_event(2))
+        xi = numpyro.sample("xi", dist.Normal(0.0, 1.0))
+        phi, a = root(X, points, theta[1 : 1 + p]), root(centres, knots, theta[1 + p])
+        values = xi + jnp.exp(theta[0]) * phi @ Z @ a.T
+        numpyro.deterministic("values", values)
+        slopes = (values[:, last] - values[:, first]) * cells.inverse_gaps
+        v = jnp.exp(2.0 * theta[-1]) + cells.variances * slopes**2
+        each = cells.log_weights - 0.5 * (y[:, None] - values) ** 2 / v - 0.5 * jnp.log(v)
+        numpyro.factor("y", logsumexp(each, axis=1).sum())
+
+    return program
+
+
+def latents_given(model: Model, theta: Array, values: Array, seed: int) -> Array:
+    """W of every case, given g in the cells at each draw."""
+    rng = np.random.default_rng(seed)
+    result = np.empty(values.shape[:2])
+    for own, at, w in zip(theta, values, result, strict=True):
+        variances = np.full(model.n, np.exp(2.0 * own[-1]))
+        random = rng.random(model.n), rng.standard_normal(model.n)
+        compiled_cells.draw(
+            np.ascontiguousarray(at),
+            model.y,
+            variances,
+            grid().cells,
+            *random,
+            w,
+            np.empty(w.size),
+        )
+    return result
+
+
+def compiled_for(model: Model, program: Callable[[], None], warmup: int) -> Compiled:
+    """NUTS for a program, compiled; whether it still warms up is in its state."""
     import jax
     from numpyro.infer import NUTS
 
-    kernel = NUTS(program_of(model), target_accept_prob=TARGET_ACCEPTANCE)
+    kernel = NUTS(program, target_accept_prob=TARGET_ACCEPTANCE)
 
     def start(key: Any) -> Any:
         return kernel.init(key, warmup, None, (), {})
@@ -148,12 +221,17 @@ def draws(model: Model, nuts: Compiled, warmup: int, seed: int, seconds: float) 
     )
     sites = {name: np.asarray(value) for name, value in nuts.finish(values).items()}
     theta = sites["theta"]
-    latent = sites.get("latent", np.empty((len(theta), 0)))
+    if "values" in sites:
+        latent = latents_given(model, theta, sites["values"], seed)
+    else:
+        latent = sites.get("latent", np.empty((len(theta), 0)))
     log_density = np.array(
         [model.log_density(model.unknowns(*pair)) for pair in zip(theta, latent, strict=True)]
     )
-    # GPLV's density is that of z in the model, that of u = L^-1 z here.
-    check_density(log_density, -potential - sites.get("log_determinant", 0.0))
+    # GPLV's density is that of z in the model, that of u = L^-1 z here. That of a function has no
+    # counterpart: posterior means show whether it is the same model.
+    if "values" not in sites:
+        check_density(log_density, -potential - sites.get("log_determinant", 0.0))
     return PeerDraws(
         theta, latent, log_density, spent, float(leaps.mean()), int(np.sum(diverging))
     )

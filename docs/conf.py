@@ -18,6 +18,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
 ]
+templates_path = ["_templates"]
 exclude_patterns: list[str] = []
 default_role = "code"
 
@@ -40,15 +41,15 @@ html_theme_options: dict[str, Any] = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "header_links_before_dropdown": 5,
+    "navbar_center": [],  # there are too many pages for a line: they are in the sidebar
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars: dict[str, list[str]] = {"**": []}
+html_sidebars: dict[str, list[str]] = {"**": ["pages.html"]}
 html_show_sourcelink = False
 
 
 def _plain_text(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
-    """Let docstrings be read as they stand: bars and stars in formulas are no markup."""
+    """Let docstrings be read as they stand: bars, stars and y_-i in formulas are no markup."""
     directive: int | None = None  # indentation of the directive that a line may belong to
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
@@ -60,7 +61,7 @@ def _plain_text(app: Any, what: str, name: str, item: Any, options: Any, lines: 
             continue
         pieces = re.split(r"(``.*?``|:\w+:`.*?`)", line)
         lines[number] = "".join(
-            piece if k % 2 else re.sub(r"(?<!\\)([|*])", r"\\\1", piece)
+            piece if k % 2 else re.sub(r"(?<!\\)([|*]|(?<=\w)_(?=-))", r"\\\1", piece)
             for k, piece in enumerate(pieces)
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from gplc import chains
 
@@ -33,3 +34,10 @@ def no_windows() -> Iterator[None]:
     with mpl.rc_context({"backend": "Agg"}):
         yield
     plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def one_blas_thread() -> Iterator[None]:
+    """As in chains: on matrices of a few rows, threads do nothing but wait for each other."""
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield

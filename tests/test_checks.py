@@ -165,3 +165,45 @@ def test_replicates_are_the_same_at_every_call(fitted):
     assert fitted.replicate_y(7).shape == (7, 40)
     with pytest.raises(ValueError, match="draws must be an integer"):
         fitted.replicate_y(0)
+
+
+# Simulation-based calibration.
+
+
+@pytest.fixture(scope="module")
+def small():
+    return gplc.StandardGP(**SMALL).fit(DATA.X[:8], DATA.y[:8])
+
+
+def test_sampler_and_model_agree(small):
+    """False alarm: 0.01, as the verdict says; the seed is fixed."""
+    found = checks.simulation(small, sets=30, draws=80, warmup=80)
+    assert found.ok
+    assert found.verdict.startswith("sampler and model agree")
+    assert "rank of" in str(found)
+    json.dumps(found.to_record())
+
+
+@pytest.mark.parametrize(
+    ("broken", "what"),
+    [
+        # Data with more noise than the model says, and a sampler that never looks at them.
+        (
+            lambda make: lambda model, rng, unknowns: 4.0 * make(model, rng, unknowns),
+            "log signal_sd",
+        ),
+        (lambda make: lambda model, rng, unknowns: rng.standard_normal(8), "log_density"),
+    ],
+)
+def test_models_that_do_not_make_their_data_are_caught(small, monkeypatch, broken, what):
+    monkeypatch.setattr(type(small.model_), "sample_data", broken(type(small.model_).sample_data))
+    found = checks.simulation(small, sets=40, draws=80, warmup=80)
+    assert not found.ok
+    assert what in found.disagreeing
+    assert "do not agree" in found.verdict
+
+
+def test_bad_settings_of_a_simulation_are_refused(small):
+    for name, value in (("sets", 1), ("rows", 1), ("draws", 5), ("warmup", 0)):
+        with pytest.raises(ValueError, match=f"{name} must be an integer of at least"):
+            checks.simulation(small, **{name: value})

@@ -10,6 +10,7 @@ from types import ModuleType
 import joblib
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -65,10 +66,22 @@ def short_fits(monkeypatch):
     plt.close("all")
 
 
+def few_rows(read):
+    """A reader of tables that gives every k-th row, 150 or so: enough for a page."""
+
+    def reader(path):
+        table = read(path)
+        return table.iloc[:: max(1, len(table) // 150)]
+
+    return reader
+
+
 @pytest.mark.parametrize("page", [page for page, text in PAGES.items() if blocks(text, "python")])
 def test_code_runs(page, short_fits, monkeypatch, tmp_path):
     """All blocks of a page, one after the other in one namespace; fits are cut short."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples", target_is_directory=True)
+    monkeypatch.setattr("pandas.read_csv", few_rows(pd.read_csv))
     namespace = {"__name__": "documentation"}
     for number, block in enumerate(blocks(PAGES[page], "python"), start=1):
         exec(compile(block, f"{page}, block {number}", "exec"), namespace)
@@ -179,5 +192,83 @@ def test_notation_names_exist():
         assert hasattr(gplc.metrics, name)
 
 
-def test_the_picture_is_small():
-    assert (ROOT / "docs" / "images" / "motorcycle.png").stat().st_size < 200_000
+def test_pictures_are_small():
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "images").glob("*.png")}
+    assert {name: size for name, size in sizes.items() if size >= 200_000} == {}
+
+
+def words(page: str) -> int:
+    """Words of a page, tables included and blocks of code and output not."""
+    return len(re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL).split())
+
+
+def long_lines(page: str) -> list[str]:
+    """Lines of prose over 100 characters; tables, code, pictures and links cannot be wrapped."""
+    prose = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
+    return [
+        line
+        for line in prose.splitlines()
+        if len(line) > 100 and not line.startswith(("|", "![", "    "))
+    ]
+
+
+def test_readme_and_documentation_are_short():
+    assert len(PAGES["README.md"].split()) < 900  # code and output too
+    documentation = {page: text for page, text in PAGES.items() if page.startswith("docs/")}
+    assert sum(map(words, documentation.values())) < 16_000
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_lines_of_prose_are_short(page):
+    assert long_lines(PAGES[page]) == []
+
+
+def test_long_pages_and_lines_are_noticed():
+    assert words("one two\n```python\nthree\n```\n| four |\n") == 5
+    assert long_lines("x" * 101 + "\n| " + "x" * 101 + "\n```text\n" + "x" * 101 + "\n```\n") == [
+        "x" * 101
+    ]
+
+
+# --- outputs ---------------------------------------------------------------------------------
+
+PAGE = """Before.
+
+```python
+import matplotlib.pyplot as plt
+
+print("a", 1)
+figure = plt.figure(figsize=(1, 1))
+```
+
+```text
+old
+```
+
+![A picture](images/new.png)
+
+```python
+print("b")
+```
+
+Words between.
+
+```text
+kept
+```
+"""
+
+
+def test_outputs_are_put_where_pages_show_them(tmp_path):
+    outputs = load(ROOT / "docs" / "outputs.py", "outputs")
+    (tmp_path / "images").mkdir()
+    with mpl.rc_context({"backend": "Agg"}):
+        found = outputs.filled(PAGE, tmp_path, tmp_path)
+    assert found == PAGE.replace("old\n", "a 1\n")
+    assert (tmp_path / "images" / "new.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_outputs_are_on_the_pages():
+    """Empty blocks of text are waiting for `make outputs`."""
+    outputs = load(ROOT / "docs" / "outputs.py", "outputs")
+    assert [page for page in outputs.PAGES if "" in blocks(PAGES[page], "text")] == []

@@ -105,16 +105,21 @@ def read_chunks(
     yield from chain([first], chunks)
 
 
+def too_large(path: str, max_rows: int) -> FileError:
+    """The error for a table with more rows than were allowed."""
+    return FileError(
+        f"{name_of(path)} has more than {max_rows} rows, and the cost of a fit grows as "
+        "their cube; give a sample of them, or raise --max-rows if you have the patience"
+    )
+
+
 def read_table(path: str, max_rows: int, reading: Reading | None = None) -> pd.DataFrame:
     """A whole table, refused as soon as it turns out to have more than `max_rows` rows."""
     chunks, count = [], 0
     for frame in read_chunks(path, reading, min(max_rows + 1, CHUNK_ROWS)):
         count += len(frame)
         if count > max_rows:
-            raise FileError(
-                f"{name_of(path)} has more than {max_rows} rows, and the cost of a fit grows as "
-                "their cube; give a sample of them, or raise --max-rows if you have the patience"
-            )
+            raise too_large(path, max_rows)
         chunks.append(frame)
     whole = pd.concat(chunks)
     whole.attrs = chunks[0].attrs

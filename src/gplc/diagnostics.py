@@ -456,7 +456,8 @@ class Diagnostics:
             worst = max(poor, key=lambda name: self.rows[name].badness)
             row = self.rows[worst]
             found.append(
-                f"{len(poor)} of {len(self.rows)} quantities are not fine (R-hat below "
+                f"{len(poor)} of {len(self.rows)} quantities {'is' if len(poor) == 1 else 'are'} "
+                "not fine (R-hat below "
                 f"{MOST_RHAT} and ESS above {LEAST_ESS:.0f} would be); worst is {worst}: R-hat "
                 f"{row.rhat:.3f}, bulk ESS {row.ess_bulk:.0f}, tail ESS {row.ess_tail:.0f}"
             )

@@ -136,6 +136,7 @@ def test_a_damaged_fit_is_refused(run, one_line, fitted, tmp_path, command):
         (["fit", "DATA", "-y", "y", "--out", "-"], "--out cannot be standard output"),
         (["fit", "DATA", "-y", "y", "-x", "x,y"], "--features must not hold the target 'y'"),
         (["fit", "DATA", "-y", "y", "--max-rows", "10"], "has more than 10 rows"),
+        (["fit", "DATA", "-y", "y", "--approximation", "some"], "must be auto or none"),
         (["fit", "DATA", "-y", "y", "--delimiter", "::"], "--delimiter must be one character"),
         (
             ["fit", "DATA", "-y", "y", "--max-seconds", "0"],

@@ -10,11 +10,15 @@ from gplc._linalg import pivoted_root, thin_root
 from gplc.kernels import Linear, Matern32, Matern52, Periodic, Sign, SquaredExponential
 from gplc.models import LatentCovariate, Update
 from gplc.models.latent_covariate.function import LatentFunction
+from gplc.models.latent_covariate.marginal import Opened, features_of
 from gplc.samplers import Pools
 from gplc.samplers.protocol import Point
 
+pytestmark = pytest.mark.usefixtures("one_blas_thread")
+
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(6, 2)), RNG.normal(size=6)
+SDS = np.array([0.05, 0.3, 0.1, 0.6, 0.2, 0.4])
 
 KERNELS = {
     "default": None,
@@ -59,23 +63,40 @@ def values_of(drawn, target, w):
     return result
 
 
-@pytest.mark.parametrize("name", KERNELS)
-def test_function_has_its_distribution_given_everything_else(name):
-    model, state = model_and_state(KERNELS[name])
+AT = np.array([-2.5, -0.7, 0.0, 1.1, 3.0])
+
+
+def drawn_for_pools(model, state):
+    """What draws g(x_i, .) at AT, as the updates with pools have it."""
     target = LatentFunction(model, state, 0)
-    w = np.array([-2.5, -0.7, 0.0, 1.1, 3.0])
+    return lambda rng: values_of(target._draw(rng, state), target, AT)
+
+
+def drawn_for_cells(model, state):
+    """The same as the function view has it."""
+    features = features_of(model, state, 0)
+    opened = Opened(model, state, 0, features)
+    at = features.of_latent(AT)
+    return lambda rng: features.at_cases(opened.drawn(rng).position) @ at.T
+
+
+def at_all(w):
+    """Rows (x_i, w), of every case at every value of w."""
+    return np.column_stack([np.repeat(X, w.size, axis=0), np.tile(w, len(X))])
+
+
+@pytest.mark.parametrize("drawn_for", [drawn_for_pools, drawn_for_cells])
+@pytest.mark.parametrize("name", [*KERNELS, "known noise"])
+def test_function_has_its_distribution_given_everything_else(name, drawn_for):
+    known = SDS if name == "known noise" else None
+    model, state = model_and_state(KERNELS.get(name), known_sd=known)
+    draw = drawn_for(model, state)
     # A draw is affine in standard normal numbers: its mean and covariance come out exactly.
     counter = Unit(None)
-    mean = values_of(target._draw(counter, state), target, w).ravel()
-    root = np.stack(
-        [
-            values_of(target._draw(Unit(k), state), target, w).ravel() - mean
-            for k in range(counter.given)
-        ]
-    )
+    mean = draw(counter).ravel()
+    root = np.stack([draw(Unit(k)).ravel() - mean for k in range(counter.given)])
     own = state.theta[model.processes[0].place]
-    seen = np.column_stack([X, state.latent])
-    new = np.column_stack([np.repeat(X, w.size, axis=0), np.tile(w, len(X))])
+    seen, new = np.column_stack([X, state.latent]), at_all(AT)
     kernel = model.bound.kernel
     C = kernel.matrix(own, seen, seen, 1) + np.diag(model.noise_variances(state.theta))
     cross = kernel.matrix(own, new, seen, 1)
@@ -83,6 +104,36 @@ def test_function_has_its_distribution_given_everything_else(name):
     scale = np.abs(wanted).max()
     assert np.allclose(mean, cross @ np.linalg.solve(C, Y), atol=1e-7)
     assert np.allclose(root.T @ root, wanted, atol=1e-7 * scale)
+
+
+@pytest.mark.parametrize("name", [*KERNELS, "two covariates"])
+def test_features_have_the_covariance_of_their_kernel(name):
+    """To 1e-10 of its largest entry, wherever w is; with another covariate held where it is."""
+    n_latent = 2 if name == "two covariates" else 1
+    model, state = model_and_state(KERNELS.get(name), n_latent=n_latent)
+    features = features_of(model, state, 0)
+    roots = np.stack(
+        [features.at_cases(unit) @ features.of_latent(AT).T for unit in np.eye(features.size)]
+    ).reshape(features.size, -1)
+    own, others = state.theta[model.processes[0].place], model.columns(state.latent)[1:]
+    new = np.column_stack([at_all(AT), np.repeat(others.T, AT.size, axis=0)])
+    wanted = model.bound.kernel.matrix(own, new, new, n_latent)
+    assert np.allclose(roots.T @ roots, wanted, rtol=0.0, atol=1e-10 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_pulled_is_the_adjoint_of_at_cases(name):
+    model, state = model_and_state(KERNELS[name])
+    features, rng = features_of(model, state, 0), np.random.default_rng(2)
+    flat = rng.standard_normal(features.size)
+    at_cases = features.at_cases(flat)
+    by_case = rng.standard_normal(at_cases.shape)
+    assert np.sum(at_cases * by_case) == pytest.approx(flat @ features.pulled(by_case))
+    # And what is observed of a case is the covariance of its value with the coefficients.
+    at_w = features.of_latent(state.latent)
+    pulls = rng.standard_normal(model.n)
+    values = np.einsum("ij,ij->i", at_cases, at_w)
+    assert values @ pulls == pytest.approx(flat @ features.observed(at_w, pulls))
 
 
 def test_parts_offer_it_only_where_the_kernel_separates():

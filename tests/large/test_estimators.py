@@ -8,10 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import gplc
 from gplc.datasets import make_paper
-from gplc.estimators import base
+from gplc.estimators import base, sizes
 from gplc.estimators.results import ApproximationWarning
 from gplc.kernels import Periodic
 from gplc.models.in_basis import IN_BASIS, InBasis
+from gplc.processes.hilbert import Axes, axis_for, latent_axis
 
 SETTINGS = {"chains": 2, "draws": 20, "warmup": 30, "random_state": 0}
 SMALL = gplc.Hilbert(functions=12, boundary=2.0, latent_functions=8, latent_boundary=2.0)
@@ -130,3 +131,34 @@ def test_every_model_of_the_paper_has_a_basis():
     assert set(IN_BASIS) == {"std", "gplv", "gplc"}
     with pytest.warns(ConvergenceWarning):
         fitted(gplc.LatentCovariateGP, draws=4)
+
+
+def test_the_command_line_refuses_many_rows_only_where_they_are_exact(tmp_path, monkeypatch):
+    from typer.testing import CliRunner
+
+    from gplc.cli import app, fitting
+
+    data = make_paper("U1", n=1100, random_state=1)
+    path, out = tmp_path / "rows.csv", tmp_path / "fit.nc"
+    np.savetxt(path, np.column_stack([data.X, data.y]), delimiter=",", header="x,y", comments="")
+    monkeypatch.setattr(fitting.options, "MAX_ROWS", 1000)
+    command = ["fit", str(path), "-y", "y", "-m", "std", "--draws", "20", "--warmup", "30"]
+    command += ["--chains", "1", "--out", str(out)]
+    refused = CliRunner().invoke(app, [*command, "--approximation", "none"])
+    assert refused.exit_code != 0
+    assert not out.exists()
+    assert CliRunner().invoke(app, command).exit_code == 0
+    assert "covariances are good to" in str(gplc.load(out).approximation_)
+
+
+def test_a_basis_for_several_inputs_is_affordable():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (150, 3))
+    y = np.sin(4.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(150)
+    model = gplc.StandardGP(**SETTINGS, approximation=gplc.Hilbert()).fit(X, y)
+    assert model.model_.bases[0].size <= 1.2 * sizes.MOST_FUNCTIONS
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.95
+    many = Axes(tuple(axis_for(-1.0, 1.0, 0.1, 1.0) for _ in range(3)), latent_axis(2.0, 4.0))
+    few = sizes.affordable(many, gplc.Hilbert())
+    assert sizes.n_products(few) * few.latent.functions <= sizes.MOST_WITH_LATENT
+    assert sizes.affordable(many, gplc.Hilbert(functions=9)) == many

@@ -15,6 +15,7 @@ from gplc.models.in_basis import (
     LatentCovariateInBasis,
     LatentVarianceInBasis,
     StandardInBasis,
+    base,
 )
 from gplc.models.in_basis.frame import Frame
 from gplc.processes.hilbert import Axes, axis_for, latent_axis
@@ -243,3 +244,27 @@ def forgets_the_data(monkeypatch):
 def test_broken_updates_are_noticed(broken, monkeypatch):
     broken(monkeypatch)
     assert geweke(LatentVarianceInBasis, seed=3).min() < THRESHOLD
+
+
+def test_a_chain_of_many_rows_begins_with_a_part_of_them(monkeypatch):
+    monkeypatch.setattr(base, "SMALLEST_START", 50)
+    X, y = data(200)
+    model = LatentVarianceInBasis(X, y, axes=axes(shortest=1.2))
+    part = model.smaller(np.random.default_rng(0))
+    assert 20 <= part.n <= 25
+    assert part.smaller(np.random.default_rng(0)) is None
+    assert model.with_rows(X[:3], y[:3]).landmarks.rows.max() < 3
+    first, again, other = (start(model, model.scheme(), seed).unknowns for seed in (1, 1, 2))
+    assert np.array_equal(first.latent, again.latent)
+    assert not np.array_equal(first.theta, other.theta)
+    # It has found the data.
+    far = model.unknowns(model.priors.means, np.zeros(model.n_latent))
+    assert model.log_density(first) > model.log_density(far)
+
+
+def test_a_latent_covariate_begins_smooth():
+    model = LatentCovariateInBasis(*data(30), axes=axes())
+    lowest = model.starting_theta(-np.ones(len(model.names)))
+    place = model.names.index("latent_length_scale")
+    assert lowest[place] > model.priors.means[place]
+    assert lowest[0] == pytest.approx(model.priors.means[0] - model.priors.sds[0])

@@ -81,6 +81,7 @@ def fit(
     draws: Annotated[str, typer.Option(help="Of each chain; auto: until converged.")] = "auto",
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 500,
     max_seconds: options.MaxSeconds = None,
+    approximation: options.ApproximationName = "auto",
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     checkpoint: Annotated[
@@ -90,7 +91,7 @@ def fit(
     decimal: options.Decimal = None,
     encoding: options.Encoding = None,
     sheet: options.Sheet = None,
-    max_rows: options.MaxRows = options.MAX_ROWS,
+    max_rows: options.FitRows = None,
     drop_missing: options.DropMissing = False,
     strict: options.Strict = False,
     as_json: options.AsJson = False,
@@ -105,7 +106,8 @@ def fit(
     options.check_out(name, replace=force or goes_on)
     how = options.reading(delimiter, decimal, encoding, sheet)
     columns = options.Columns(target, features, exclude, noise_column, weight_column)
-    table = options.read_data(data, columns, how, max_rows, drop_missing)
+    most = options.MAX_BASIS_ROWS if max_rows is None else max_rows
+    table = options.read_data(data, columns, how, most, drop_missing)
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
@@ -122,8 +124,11 @@ def fit(
         n_jobs=jobs,
         checkpoint=checkpoint,
         progress="auto",
+        approximation=options.approximation_in(approximation),
     )
     estimator = models[model]
+    if max_rows is None:
+        options.check_rows(estimator, table, data)
     with options.keeping_draws():
         estimator.fit(table.X, table.y, **table.known())
     estimator.origin_ |= _origin(data, name, table.X)

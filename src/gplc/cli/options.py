@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = 30.0
 MAX_ROWS = 5000
+# With a basis the cost grows as the rows do.
+MAX_BASIS_ROWS = 2_000_000
 
 Data = Annotated[
     str,
@@ -92,6 +94,21 @@ Priors = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace a fit that is there already.")]
+FitRows = Annotated[
+    int | None,
+    typer.Option(
+        "--max-rows",
+        help="Refuse larger tables. By default 5,000 if the model is exact, 2 million if not.",
+    ),
+]
+ApproximationName = Annotated[
+    str,
+    typer.Option(
+        "--approximation",
+        metavar="auto or none",
+        help="Beyond 1,000 rows: in a basis where there is one (auto), or exact (none).",
+    ),
+]
 MaxRows = Annotated[int, typer.Option(help="Refuse larger tables: the cost grows as rows^3.")]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing inputs.")
@@ -237,6 +254,28 @@ class TableData(NamedTuple):
         return TableData(
             self.X[kept], self.y[kept], *(None if each is None else each[kept] for each in more)
         )
+
+
+def approximation_in(text: str) -> Any:
+    """Auto, or none.
+
+    Examples
+    --------
+    >>> approximation_in("auto"), approximation_in("none")
+    ('auto', None)
+    """
+    if text not in ("auto", "none"):
+        raise ValueError(f"--approximation must be auto or none, got {text!r}")
+    return "auto" if text == "auto" else None
+
+
+def check_rows(estimator: Any, table: TableData, data: str) -> None:
+    """Refuse a table that is too large for an exact model, if that is what would be fitted."""
+    from gplc._tables import too_large
+
+    rows = len(table.X)
+    if rows > MAX_ROWS and not estimator.in_basis(table.X, **table.known()):
+        raise too_large(data, MAX_ROWS)
 
 
 def resolution_in(text: str | None) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,10 +31,11 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
-from gplc.estimators.companions import groups_of, replicates
+from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
+from gplc.estimators.prior_table import PriorTable, prior_table
 from gplc.estimators.results import Approximated, ApproximationWarning, Band, Interrupted
 from gplc.estimators.rounding import (
     atom_of,
@@ -56,13 +57,14 @@ from gplc.estimators.sizes import (
     scales_of,
 )
 from gplc.estimators.units import rows_in, units_of
-from gplc.kernels import Constant, Kernel
+from gplc.kernels import Constant, Kernel, SquaredExponential
 from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.models.in_basis import IN_BASIS, InBasis
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
 from gplc.predictive import Predictive
+from gplc.priors import PriorLike
 from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
@@ -130,7 +132,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     old_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     kernel: Kernel | None = None
-    priors: Mapping[str, Sequence[float]] | None = None
+    priors: Mapping[str, PriorLike] | None = None
     mean: MeanFunction = None
     chains: int = 4
     draws: int | Literal["auto"] = "auto"
@@ -162,6 +164,19 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 "make a subclass of that"
             )
         ESTIMATORS[key] = cls
+
+    def set_params(self, **params: Any) -> Self:
+        """Change settings, those of a kernel too: ``kernel__ard=False``.
+
+        So that searches can go over them. A kernel is replaced by another one, not changed.
+        """
+        for name in KERNEL_SETTINGS:
+            keys = [key for key in params if key.startswith(f"{name}__")]
+            changes = {key.removeprefix(f"{name}__"): params.pop(key) for key in keys}
+            if changes:
+                kernel = params.get(name, getattr(self, name, None)) or SquaredExponential()
+                params[name] = _changed(kernel, name, changes)
+        return cast(Self, super().set_params(**params))
 
     def _model_settings(self) -> dict[str, Any]:
         """What the model is told besides what every model is: the subclass's own settings."""
@@ -204,44 +219,54 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         -------
         self
         """
-        inputs: Array
-        response: Array
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            cases = cases_of(X, y, noise_std, sample_weight)
-            inputs, response = self._validated(
-                cases.X, cases.y, y_numeric=True, ensure_min_samples=2
-            )
-            measured = response.astype(np.float64)
-            transform = transform_of(self.target_transform, measured)
-            step = step_of(measured) if self.resolution == "auto" else self.resolution
-            noise = with_rounding(cases.noise_std, step, measured.size)
-            response = measured
-            if transform is not None:
-                response, slopes = transformed(transform, measured, cases.rows)
-                # To first order, as errors go through any function.
-                noise = None if noise is None else noise * slopes
-            response = response - self._known_mean(inputs)
-            x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
-            y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            noise = None if noise is None else noise / y_scaling.scale
-            self.x_scaling_ = x_scaling
-            self.y_scaling_ = y_scaling
-            self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
-            self.n_given_, self.n_dropped_ = cases.given, cases.dropped
-            self.resolution_ = None if step is None else float(step)
-            self.transform_ = transform
+            prepared = self._prepared(X, y, noise_std, sample_weight)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
-            self._sample(x_scaling.apply(inputs), y_scaling.apply(response), noise)
+            self._sample(*prepared)
         for note in self.notes_:
             warnings.warn(note, DataWarning, stacklevel=2)
         return self._unless_interrupted()
 
+    def _prepared(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_std: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[Array, Array, Array | None]:
+        """Inputs, responses and known noise in standard units; what units these are is set."""
+        inputs: Array
+        response: Array
+        self._check_settings()
+        cases = cases_of(X, y, noise_std, sample_weight)
+        inputs, response = self._validated(cases.X, cases.y, y_numeric=True, ensure_min_samples=2)
+        measured = response.astype(np.float64)
+        transform = transform_of(self.target_transform, measured)
+        step = step_of(measured) if self.resolution == "auto" else self.resolution
+        noise = with_rounding(cases.noise_std, step, measured.size)
+        response = measured
+        if transform is not None:
+            response, slopes = transformed(transform, measured, cases.rows)
+            # To first order, as errors go through any function.
+            noise = None if noise is None else noise * slopes
+        response = response - self._known_mean(inputs)
+        x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+        y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
+        noise = None if noise is None else noise / y_scaling.scale
+        self.x_scaling_ = x_scaling
+        self.y_scaling_ = y_scaling
+        self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+        self.n_given_, self.n_dropped_ = cases.given, cases.dropped
+        self.resolution_ = None if step is None else float(step)
+        self.transform_ = transform
+        return x_scaling.apply(inputs), y_scaling.apply(response), noise
+
     def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
         """Set all that sampling sets; in a basis twice, if the first turns out too small."""
-        wanted, seed = self._wanted_basis(X, noise), _seed(self.random_state)
+        wanted, seed = self._wanted_basis(X, noise is not None), _seed(self.random_state)
         axes = None
         if wanted is not None:
 
@@ -260,15 +285,38 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             axes = better
         self._take(run)
 
+    def in_basis(self, X: Any, noise_std: Any = None) -> bool:
+        """Whether a fit of these rows would be made in a basis, and so cost no more than they do.
+
+        Parameters
+        ----------
+        X : (n, p) array-like or data frame
+        noise_std : array-like, optional
+            As `fit` would get it.
+
+        Returns
+        -------
+        bool
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from gplc import StandardGP
+        >>> [StandardGP().in_basis(np.zeros((n, 1))) for n in (100, 5000)]
+        [False, True]
+        """
+        known = noise_std is not None or self.resolution is not None
+        return self._wanted_basis(X, known) is not None
+
     @property
     def _has_latent(self) -> bool:
         return not self.model_class.noise_is_gaussian
 
-    def _wanted_basis(self, X: Array, noise: Array | None) -> Hilbert | None:
+    def _wanted_basis(self, X: Any, known_noise: bool) -> Hilbert | None:
         """The basis to sample in; None for the exact model."""
         if self.approximation is None:
             return None
-        why = self._without_basis(X) if noise is None else "noise_std is given"
+        why = "noise_std or resolution is given" if known_noise else self._without_basis(X)
         if isinstance(self.approximation, Hilbert):
             if why:
                 raise ValueError(
@@ -277,10 +325,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 )
             return self.approximation
         # Rows with the same inputs cost one of them, where they are merged.
-        size = len(np.unique(X, axis=0)) if self.model_class.merges else len(X)
+        size = len(np.unique(np.asarray(X), axis=0)) if self.model_class.merges else len(X)
         return Hilbert() if not why and size > EXACT_ROWS else None
 
-    def _without_basis(self, X: Array) -> str:
+    def _without_basis(self, X: Any) -> str:
         """Why there is no basis for this model; empty if there is one."""
         in_basis = IN_BASIS.get(self.model_class.key)
         if in_basis is None or not issubclass(in_basis, self.model_class):
@@ -310,18 +358,25 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if error <= TOLERATED_ERROR:
             return None
         if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
-            warnings.warn(
-                f"covariances in the basis are off by {error:.1%} of the variance where the "
-                "posterior is; give more functions, or a farther boundary, in approximation=",
-                ApproximationWarning,
-                stacklevel=5,
-            )
+            self._warn_of_error(error)
             return None
         ranges = ranges_of(model.X)
         halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
         theta = self.draws_.theta.reshape(-1, len(model.names))
         scales = scales_of(model, theta, halves)
-        return affordable(wanted.axes(ranges, scales, self._has_latent))
+        better = affordable(wanted.axes(ranges, scales, self._has_latent), wanted)
+        if better != model.axes:
+            return better
+        self._warn_of_error(error)
+        return None
+
+    def _warn_of_error(self, error: float) -> None:
+        warnings.warn(
+            f"covariances in the basis are off by {error:.1%} of the variance where the "
+            "posterior is; give more functions, or a farther boundary, in approximation=",
+            ApproximationWarning,
+            stacklevel=6,
+        )
 
     def extend(self, draws: int) -> Self:
         """Go on with the chains of a finished fit.
@@ -396,7 +451,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             with_mean(Constant(1.0), self.mean)
         if not (self.priors is None or isinstance(self.priors, Mapping)):
             raise ValueError(
-                f"priors must be a mapping of names to (mean, sd), got "
+                f"priors must be a mapping of names to (mean, sd) or to a Prior, got "
                 f"{_check.shown(self.priors)}; "
                 'try {"noise_sd": (-1.0, 1.0)}'
             )
@@ -509,9 +564,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             # The values of a function are in y.
             mean="a function" if callable(self.mean) else self.mean,
             priors={
-                name: (float(mean), float(sd))
-                for name, mean, sd in zip(
-                    model.names, model.priors.means, model.priors.sds, strict=True
+                name: (float(mean), float(sd), *_family_of(model, place))
+                for place, (name, mean, sd) in enumerate(
+                    zip(model.names, model.priors.means, model.priors.sds, strict=True)
                 )
             },
             # The updates of a scheme with a name are compared when they go on.
@@ -818,6 +873,48 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         made = replicates(self, thinned(self.draws_, most))
         return made.reshape(-1, made.shape[-1])[:draws]
 
+    @property
+    def priors_(self) -> PriorTable:
+        """The priors of the hyperparameters, in the units of the data. Prints as a table."""
+        check_is_fitted(self, "model_")
+        return prior_table(self.model_, units_of(self))
+
+    def prior_predictive(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        draws: int = 200,
+        *,
+        noise_std: ArrayLike | None = None,
+    ) -> Array:
+        """Data that the priors make at the rows of X, before anything is learned from y.
+
+        Of y only location and scale are used, as in `fit`, since priors are in standard units.
+
+        Parameters
+        ----------
+        X, y, noise_std
+            As in `fit`.
+        draws : int
+            Sets to make: each has hyperparameters, latent values and noise of its own.
+
+        Returns
+        -------
+        (draws, n) array
+
+        Examples
+        --------
+        >>> from gplc import StandardGP
+        >>> StandardGP(random_state=0).prior_predictive([[0.0], [1.0]], [5.0, 9.0], 3).shape
+        (3, 2)
+        """
+        _check.integer("draws", draws, at_least=1, advice="200 is a good number")
+        other = clone(self)
+        inputs, response, noise = other._prepared(X, y, noise_std)
+        other.model_ = other._model(inputs, response, noise)
+        seed = _seed(self.random_state)
+        return on_scale_of_data(other, from_prior(other.model_, draws, seed).y)
+
     def stacked(self, draws: int = MOST_DRAWS) -> Self:
         """The same fit with its chains weighted so that rows left out are predicted best.
 
@@ -867,6 +964,23 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if told is not None and "text/html" in bundle:
             bundle["text/html"] += told._repr_html_()
         return bundle
+
+
+def _family_of(model: Model, place: int) -> tuple[str, ...]:
+    """What a prior is besides mean and SD; nothing if it is log-normal."""
+    other = model.priors.others.get(place)
+    return () if other is None else (repr(other),)
+
+
+def _changed(kernel: Kernel, name: str, changes: Mapping[str, Any]) -> Kernel:
+    """A kernel with other settings."""
+    known = [field.name for field in dataclasses.fields(cast(Any, kernel))]
+    for setting in changes:
+        if setting not in known:
+            raise ValueError(
+                f"{name}__{setting} is no setting of {kernel!r}; it has {', '.join(known)}"
+            )
+    return cast(Kernel, dataclasses.replace(cast(Any, kernel), **changes))
 
 
 def _seed(random_state: RandomState) -> np.random.SeedSequence:

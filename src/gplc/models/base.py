@@ -23,7 +23,7 @@ from gplc.kernels import Kernel, SquaredExponential
 from gplc.means import Mean, with_mean
 from gplc.models.landmarks import KINDS, Landmarks, landmarks_of, standard_nodes, summarised
 from gplc.models.left_out import LeftOut
-from gplc.priors import LogPriors
+from gplc.priors import LogPriors, PriorLike
 from gplc.processes import (
     Dense,
     Gradient,
@@ -131,7 +131,7 @@ class Model(ABC):
         Responses; the prior mean of the process is zero.
     kernel : Kernel, optional
         Covariance function of the (main) process; squared exponential, ARD, with c = 1 by default.
-    priors : mapping of str to (mean, sd), optional
+    priors : mapping of str to (mean, sd) or Prior, optional
         Priors of log hyperparameters that replace the defaults in `gplc.priors`.
     mean : {"zero", "constant", "linear"}, ConstantMean or LinearMean, optional
         Mean of the (main) process; its coefficients are integrated out. Zero by default.
@@ -176,7 +176,7 @@ class Model(ABC):
         X: ArrayLike,
         y: ArrayLike,
         kernel: Kernel | None = None,
-        priors: Mapping[str, Sequence[float]] | None = None,
+        priors: Mapping[str, PriorLike] | None = None,
         mean: Mean = None,
         *,
         known_sd: ArrayLike | None = None,
@@ -281,6 +281,15 @@ class Model(ABC):
     def starting_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """Latent values for a chain to begin with: a draw from their prior."""
         return self.sample_latent(rng, theta)
+
+    def starting_theta(self, units: Array) -> Array:
+        """Log hyperparameters for a chain to begin with: so many SDs from the prior means."""
+        theta = self.priors.means + self.priors.sds * units
+        return np.clip(theta, self.priors.lowest, self.priors.highest)
+
+    def smaller(self, rng: np.random.Generator) -> Self | None:
+        """The same model of a part of the rows, for a chain to begin with; None for none."""
+        return None
 
     def log_latent_prior(self, latent: Array) -> float:
         """Log prior of latent values that are not a process; that of a process is its own."""

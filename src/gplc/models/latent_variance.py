@@ -17,7 +17,7 @@ from gplc.models.base import Given, Model, Part, State, Unknowns, Update, checke
 from gplc.models.left_out import LeftOut, gaussian_rule
 from gplc.models.standard import ConditionedOnNoise
 from gplc.models.surrogate import Surrogate, surrogate_of
-from gplc.priors import LOG_LIMIT
+from gplc.priors import LOG_LIMIT, PriorLike
 from gplc.processes import Dense, FixedNoise, Gradient, Layout, Noise, Process
 from gplc.processes.dense import likelihood_weights
 from gplc.processes.links import LINKS, LinkedNoise
@@ -90,7 +90,7 @@ class LatentVariance(Model):
         X: ArrayLike,
         y: ArrayLike,
         kernel: Kernel | None = None,
-        priors: Mapping[str, Sequence[float]] | None = None,
+        priors: Mapping[str, PriorLike] | None = None,
         mean: Mean = None,
         link: str = "log",
         kernel_z: Kernel | None = None,

@@ -10,7 +10,7 @@ from gplc.samplers.hamiltonian import LEARNED, Hamiltonian
 from gplc.samplers.metropolis import adapted_step
 from gplc.samplers.protocol import FrameTarget, Info, Point, impossible
 
-# Windows after which the frame is learned anew, and the step size that a new one begins with.
+# Windows after which the frame is learned anew, and the step size that the first one begins with.
 FIRST_WINDOW, WINDOW_GROWTH, FRAMED_STEP = 10, 1.5, 0.1
 
 
@@ -64,9 +64,11 @@ class FramedHamiltonian(Hamiltonian):
         evidence = self.evidence + info.evidence
         if seen < self.window:
             return replace(self, step_size=step, since=since, seen=seen, evidence=evidence)
+        if np.ndim(self.frame) == 0:  # steps so far were made in coordinates of the moment
+            step = max(step, FRAMED_STEP)
         return replace(
             self,
-            step_size=max(step, FRAMED_STEP),
+            step_size=step,
             since=LEARNED,
             window=int(self.window * WINDOW_GROWTH),
             seen=0,

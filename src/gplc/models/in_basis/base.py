@@ -28,6 +28,8 @@ from gplc.samplers.slice import OccasionalSlice
 # Rows that a kernel is tried on, that landmarks are chosen from, that evidence comes from, and
 # that a chain begins with.
 TRIED, LANDMARK_ROWS, EVIDENCE_ROWS, FIRST_ROWS = 50, 5000, 1024, 1000
+# A chain of more rows than these begins with a part of them.
+SMALLEST_START = 2000
 # What the noise learns is sampled by slices besides, in such a share of the iterations: little
 # noise can be nearly no noise, over a wide range.
 WIDE_SHARE = 0.5
@@ -116,6 +118,16 @@ class InBasis(Model):
 
     # What changes in a model that has a basis.
 
+    def with_rows(self, X: Array, y: Array) -> Self:
+        """The same model of other rows."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.__dict__.pop("landmarks", None)
+        other.X, other.y = np.ascontiguousarray(X), np.ascontiguousarray(y)
+        other.rows = RowsHere(other.X, other.y)
+        other._begin_ledger()
+        return other
+
     def _landmarks(self) -> Landmarks:
         stride = -(-self.n // LANDMARK_ROWS)
         found = landmarks_of(self.X[::stride], self.y[::stride])
@@ -123,9 +135,7 @@ class InBasis(Model):
 
     def with_data(self, y: ArrayLike) -> Self:
         """The same model of other responses."""
-        other = super().with_data(y)
-        other.rows = RowsHere(other.X, other.y)
-        return other
+        return self.with_rows(self.X, super().with_data(y).y)
 
     def left_out(self, unknowns: Unknowns) -> LeftOut:
         """Each y_i given one draw of the function: a row hardly tells more than the others do."""
@@ -245,6 +255,12 @@ class WithCoefficients(InBasis):
         state: Any = BasisState(*unknowns, None, 0.0)
         return self._conditioned(state)
 
+    def smaller(self, rng: np.random.Generator) -> Self | None:
+        """A tenth of the rows, unless that is few."""
+        if self.rows.n <= SMALLEST_START:
+            return None
+        return self.with_rows(*self.rows.some(rng, max(self.rows.n // 10, SMALLEST_START // 2)))
+
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """U ~ N(0, I)."""
         return rng.standard_normal(self.n_latent)
@@ -317,9 +333,18 @@ class WithCoefficients(InBasis):
     former_schemes = {}  # noqa: RUF012
 
     def _regressed(
-        self, rng: np.random.Generator, features: Array, target: Array, sd: float, log_sds: Array
+        self,
+        rng: np.random.Generator,
+        features: Array,
+        target: Array,
+        sd: float,
+        log_sds: Array,
+        spread: float = 1.0,
     ) -> Array:
-        """A draw of u given Gaussian observations b' features + N(0, sd^2) of `target`."""
+        """A draw of u given Gaussian observations b' features + N(0, sd^2) of `target`.
+
+        With less `spread` it is nearer to the mean.
+        """
         places = np.argsort(-log_sds, kind="stable")[: len(self.dense_places)]
         scaled = features[:, places] * (np.exp(np.clip(log_sds[places], -50.0, 50.0)) / sd)
         precision = scaled.T @ scaled
@@ -327,7 +352,7 @@ class WithCoefficients(InBasis):
         lower = np.linalg.cholesky(precision)
         pull = np.linalg.solve(lower, scaled.T @ target / sd)
         u = 0.1 * rng.standard_normal(log_sds.size)
-        u[places] = np.linalg.solve(lower.T, pull + rng.standard_normal(places.size))
+        u[places] = np.linalg.solve(lower.T, pull + spread * rng.standard_normal(places.size))
         return u
 
     def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:

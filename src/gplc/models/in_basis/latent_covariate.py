@@ -16,6 +16,7 @@ from gplc.models.latent_covariate.model import (
     LatentCovariate,
     local_ranks,
 )
+from gplc.priors import kind
 from gplc.processes.hilbert import LATENT_END, Basis
 
 # Cells of w.
@@ -110,6 +111,11 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
         learned = self.noise_place.stop - self.noise_place.start
         return (scores @ task.on_grid,), by_scale[:, None][:, :learned]
 
+    def starting_theta(self, units: Array) -> Array:
+        """With g smooth in w: from a short length scale a chain can stay where g is folded."""
+        of_w = np.array([kind(name) == "latent_length_scale" for name in self.names])
+        return super().starting_theta(np.where(of_w, 0.75 + 0.25 * units, units))
+
     def starting_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """G through some of the rows, with w rising with y where x is the same, or falling."""
         X, y = self.rows.some(rng, FIRST_ROWS)
@@ -118,7 +124,7 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
         w = w if rng.random() < 0.5 else -w
         sd = max(FIRST_SD, math.sqrt(self.noise_variance(theta)))
         features = self.bases[0].products(X, w)
-        return self._regressed(rng, features, y, sd, self.log_sds(theta))
+        return self._regressed(rng, features, y, sd, self.log_sds(theta), spread=0.1)
 
     def _conditioned(self, state: Any) -> Any:
         (b,) = self.coefficients(state.theta, state.latent)

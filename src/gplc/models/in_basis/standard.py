@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import lapack
@@ -87,9 +87,9 @@ class StandardInBasis(InBasis, Standard):
         """A factor of the matrix of coefficients."""
         return self.bases[0].size ** 2
 
-    def with_data(self, y: Any) -> "StandardInBasis":
-        """The same model of other responses."""
-        other = super().with_data(y)
+    def with_rows(self, X: Array, y: Array) -> Self:
+        """The same model of other rows."""
+        other = super().with_rows(X, y)
         other._moments = None
         return other
 

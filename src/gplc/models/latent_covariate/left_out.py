@@ -7,20 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from gplc._compiled.cells import slopes_of
 from gplc._linalg import inverse, solve_lower, usable
 from gplc._types import Array
 from gplc.kernels.cross import Cross
 from gplc.models.landmarks import standard_nodes
-from gplc.models.latent_covariate.marginal import N_CELLS, grid
+from gplc.models.latent_covariate.marginal import grid
 from gplc.models.left_out import LeftOut
 
 if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
     from gplc.processes import Dense
 
-# The variance of y_i takes triangular solves: it is computed in so many of the cells of each half,
-# and its logarithm goes smoothly between them.
-FEW_CELLS = 24
+# Cells of w_i. The variance of y_i takes triangular solves: it is computed in so many of the cells
+# of each half, and its logarithm goes smoothly between them.
+N_CELLS, FEW_CELLS = 128, 24
 # Points on either side of zero for several covariates, where there are no cells.
 HALF_POINTS = 64
 
@@ -43,13 +44,13 @@ def left_out(model: "LatentCovariate", solved: "Dense") -> LeftOut:
         variances = _variances(solved, cross, nodes) + noise[:, None]
         weights = np.full(nodes.shape[1], 1.0 / nodes.shape[1])
         return LeftOut(cross.row_products(nodes, pulls), np.sqrt(variances), weights)
-    cells, weights, *_ = grid()
+    cells, weights, *_ = grid(N_CELLS)
     few, between = _between_cells()
     means = cross.row_products(cells.centres[None, :], pulls)
     at_few = _variances(solved, cross, cells.centres[None, few]) + noise[:, None]
     # Nothing is below the noise, whatever goes on between the cells that were looked at.
     variances = np.maximum(np.exp(np.log(at_few) @ between), noise[:, None])
-    spread = cells.variances * _slopes(means, cells.inverse_gaps) ** 2
+    spread = cells.variances * slopes_of(np.ascontiguousarray(means), cells) ** 2
     return LeftOut(means, np.sqrt(variances + spread), weights / weights.sum())
 
 
@@ -61,18 +62,6 @@ def _between_cells() -> tuple[NDArray[np.intp], Array]:
     inside = CubicSpline(some, np.eye(FEW_CELLS))(np.arange(half)).T
     nothing = np.zeros_like(inside)
     return np.concatenate([some, half + some]), np.block([[inside, nothing], [nothing, inside]])
-
-
-def _slopes(values: Array, inverse_gaps: Array) -> Array:
-    """Slopes of functions of w (n, cells) in the cells: never across the middle."""
-    half = N_CELLS // 2
-    result = np.empty_like(values)
-    for begin in (0, half):
-        here = values[:, begin : begin + half]
-        result[:, begin + 1 : begin + half - 1] = here[:, 2:] - here[:, :-2]
-        result[:, begin] = here[:, 1] - here[:, 0]
-        result[:, begin + half - 1] = here[:, -1] - here[:, -2]
-    return result * inverse_gaps
 
 
 def _pulls_of_others(solved: "Dense") -> Array:
