@@ -82,6 +82,12 @@ bench-large: $(STAMP) ## many rows: peers, exact fits, time of one gradient
 	$(BIN)/python benchmarks/large.py --exact
 	$(BIN)/python benchmarks/large.py
 
+.PHONY: which
+which: $(STAMP) ## leave-one-out against refits, answers of gplc compare, envelopes (two hours)
+	$(BIN)/python benchmarks/loo.py
+	$(BIN)/python benchmarks/which_noise.py --first 100
+	$(BIN)/python benchmarks/envelopes.py
+
 .PHONY: format
 format: $(STAMP) ## let ruff rewrite the files
 	$(BIN)/ruff check --fix .
