@@ -49,7 +49,7 @@ html_show_sourcelink = False
 
 
 def _plain_text(app: Any, what: str, name: str, item: Any, options: Any, lines: list[str]) -> None:
-    """Let docstrings be read as they stand: bars and stars in formulas are no markup."""
+    """Let docstrings be read as they stand: bars, stars and y_-i in formulas are no markup."""
     directive: int | None = None  # indentation of the directive that a line may belong to
     for number, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
@@ -61,7 +61,7 @@ def _plain_text(app: Any, what: str, name: str, item: Any, options: Any, lines: 
             continue
         pieces = re.split(r"(``.*?``|:\w+:`.*?`)", line)
         lines[number] = "".join(
-            piece if k % 2 else re.sub(r"(?<!\\)([|*])", r"\\\1", piece)
+            piece if k % 2 else re.sub(r"(?<!\\)([|*]|(?<=\w)_(?=-))", r"\\\1", piece)
             for k, piece in enumerate(pieces)
         )
 

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import gplc
-from gplc import _fitted, cli, comparison, paper, plots
+from gplc import _fitted, checks, cli, comparison, paper, plots
 from gplc.cli import fitting
 from gplc.estimators import ESTIMATORS
 from gplc.models import MODELS, Standard
@@ -182,6 +183,17 @@ def test_transform(run, tmp_path):
     path.write_text("x,y\n0,1\n1,0\n2,3\n")
     refused = run("fit", path, *options, "--transform", "log")
     assert "is not finite at y = 0.0 in row 1" in refused.stderr
+
+
+def test_weight_column(run, tmp_path):
+    path, out = tmp_path / "a.csv", tmp_path / "a.nc"
+    path.write_text("x,y,seen\n0,1,2\n1,2,1\n2,3,3\n3,,\n")
+    options = ["-y", "y", "-m", "std", "-o", out, "--weight-column", "seen", "--force", *SHORT]
+    assert run("fit", path, *options).exit_code == 0
+    assert gplc.load(out).model_.n == 6
+    path.write_text("x,y,seen\n0,1,2\n1,2,0.5\n2,3,3\n")
+    refused = run("fit", path, *options).stderr
+    assert "line 3, column 'seen': a count must be a whole number of at least 0" in refused
 
 
 def test_compare_with_noise_column(run, tmp_path):
@@ -386,10 +398,22 @@ def test_check_tells_what_the_model_gets_wrong(run, fitted):
         "# Data that the model makes",
         "# Calibration along x",
         "# Influential rows",
+        "# Sensitivity to priors",
     ]
-    assert told.count("Verdict: ") == 4
+    assert told.count("Verdict: ") == 5
     record = json.loads(run("check", fitted, "--json").stdout)
     assert record["Leave-one-out"]["rows"] == 18
+
+
+def test_check_simulates_if_asked(run, fitted, monkeypatch):
+    monkeypatch.setattr(
+        checks, "simulation", partial(checks.simulation, rows=5, draws=30, warmup=30)
+    )
+    told = run("check", fitted, "--simulate", "3", "--jobs", "1").stdout
+    assert "3 sets of 5 rows" in told
+    assert "Verdict: sampler and model" in told
+    record = json.loads(run("check", fitted, "--simulate", "2", "--json").stdout)
+    assert set(record) == {"sets", "p_values", "ok", "verdict"}
 
 
 # --- compare, demo, paper -------------------------------------------------------------------

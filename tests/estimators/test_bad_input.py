@@ -253,7 +253,7 @@ def test_odd_data_give_a_fit(estimator, case):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", ConvergenceWarning)  # of course: 20 draws
-        warnings.simplefilter("ignore", DataWarning)  # many responses are the same
+        warnings.simplefilter("ignore", DataWarning)  # of values that are frequent
         model.fit(rows, response)
         table = np.asarray(rows, dtype=float)
         nothing_is_wrong(model, table)

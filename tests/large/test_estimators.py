@@ -8,10 +8,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import gplc
 from gplc.datasets import make_paper
-from gplc.estimators import base
+from gplc.estimators import base, sizes
 from gplc.estimators.results import ApproximationWarning
 from gplc.kernels import Periodic
 from gplc.models.in_basis import IN_BASIS, InBasis
+from gplc.processes.hilbert import Axes, axis_for, latent_axis
 
 SETTINGS = {"chains": 2, "draws": 20, "warmup": 30, "random_state": 0}
 SMALL = gplc.Hilbert(functions=12, boundary=2.0, latent_functions=8, latent_boundary=2.0)
@@ -148,3 +149,27 @@ def test_the_command_line_refuses_many_rows_only_where_they_are_exact(tmp_path, 
     assert not out.exists()
     assert CliRunner().invoke(app, command).exit_code == 0
     assert "covariances are good to" in str(gplc.load(out).approximation_)
+
+
+def test_a_basis_for_several_inputs_is_affordable():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (150, 3))
+    y = np.sin(4.0 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.standard_normal(150)
+    model = gplc.StandardGP(**SETTINGS, approximation=gplc.Hilbert()).fit(X, y)
+    assert model.model_.bases[0].size <= 1.2 * sizes.MOST_FUNCTIONS
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.95
+    many = Axes(tuple(axis_for(-1.0, 1.0, 0.1, 1.0) for _ in range(3)), latent_axis(2.0, 4.0))
+    few = sizes.affordable(many, gplc.Hilbert())
+    assert sizes.n_products(few) * few.latent.functions <= sizes.MOST_WITH_LATENT
+    assert sizes.affordable(many, gplc.Hilbert(functions=9)) == many
+
+
+def test_leave_one_out_keeps_no_more_than_it_may(monkeypatch):
+    model, data = fitted(gplc.LatentCovariateGP)
+    whole = model.loo()
+    assert whole.log_density.shape == data.y.shape
+    monkeypatch.setattr(base, "MOST_LEFT_OUT", 60 * 10)
+    few = model.loo()
+    assert few.log_density == pytest.approx(whole.log_density, abs=1.0)
+    assert few is not whole
+    assert model.loo() is few

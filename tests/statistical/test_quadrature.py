@@ -2,8 +2,8 @@
 
 The exact values come from grids over densities written out here, by none of the package's
 code. The tolerance comes from replicate chains: with R = 24 of them, t has 23 degrees of freedom
-and |t| > 5.5 has probability 1.4e-5; with fewer than 80 statistics in the file, right samplers
-with fresh seeds would fail it about once in a thousand runs. Seeds are fixed.
+and |t| > 5.5 has probability 1.4e-5; with fewer than 100 statistics in the file, right samplers
+with fresh seeds would fail it about once in seven hundred runs. Seeds are fixed.
 """
 
 import os
@@ -20,10 +20,12 @@ from gplc.models import (
     Unknowns,
     Update,
 )
-from gplc.models.latent_covariate import sweep
+from gplc.models.latent_covariate import marginal, regrowth, sweep
 from gplc.samplers import (
     Direct,
     EllipticalSlice,
+    LearnedChoices,
+    MarginalHamiltonian,
     Metropolis,
     MetropolisSweep,
     ModifiedMetropolis,
@@ -117,9 +119,8 @@ def gplc_log_density(w, log_rho_w, log_sigma=GPLC_THETA[3]):
     return gaussian_log_density(y, covariance) - 0.5 * (w**2).sum(axis=-1)
 
 
-@pytest.mark.parametrize(("block_size", "width"), [(16, 4.0), (1, 0.5), (2, 20.0)])
-def test_gplc_latent_sweep(block_size, width, note, monkeypatch):
-    monkeypatch.setattr(sweep, "BLOCK_SIZE", block_size)
+def assert_latents_agree(updates, draws, seed, note):
+    """Over (w_0, w_1, w_2), with theta held fixed."""
     model = LatentCovariate(GPLC_X[:, None], GPLC_Y, SquaredExponential(constant=0.7))
     # Signs of w are free under reflection: only what does not change with them has a mean.
     statistics = {
@@ -136,15 +137,28 @@ def test_gplc_latent_sweep(block_size, width, note, monkeypatch):
     )
     assert_chains_agree(
         model,
-        [Update("w", SliceSweep(width))],
+        updates,
         Unknowns(GPLC_THETA, np.array([0.5, -0.5, 0.0])),
-        300,
+        draws,
         exact,
         statistics,
         lambda c: c.latent,
-        2,
+        seed,
         note,
     )
+
+
+@pytest.mark.parametrize(("block_size", "width"), [(16, 4.0), (1, 0.5), (2, 20.0)])
+def test_gplc_latent_sweep(block_size, width, note, monkeypatch):
+    monkeypatch.setattr(sweep, "BLOCK_SIZE", block_size)
+    assert_latents_agree([Update("w", SliceSweep(width))], 300, 2, note)
+
+
+@pytest.mark.parametrize("particles", [regrowth.PARTICLES, 1])
+def test_gplc_regrowth(particles, note, monkeypatch):
+    # By no other update: two of the three cases are drawn anew each time.
+    monkeypatch.setattr(regrowth, "PARTICLES", particles)
+    assert_latents_agree([Update("regrowth", LearnedChoices(2))], 120, 6, note)
 
 
 @pytest.mark.parametrize("moves", ["all", "scale alone moves rho_w"])
@@ -195,7 +209,22 @@ def test_gplc_free_moves(moves, note):
     ids=["many", "few", "window", "pairs"],
 )
 def test_gplc_pools(pools, note):
-    # Over (w_0, w_1, log sigma), by no other update: exact whatever the size of a pool.
+    # By no other update: exact whatever the size of a pool.
+    assert_latents_and_noise_agree([Update("function", pools)], 400, 4, note)
+
+
+@pytest.mark.parametrize("n_cells", [marginal.N_CELLS, 6])
+def test_gplc_function_view(n_cells, note, monkeypatch):
+    # By no other update, with what warm-up has learned: exact whatever the number of cells.
+    few = marginal.grid(n_cells)
+    monkeypatch.setattr(marginal, "grid", lambda: few)
+    monkeypatch.setattr(marginal, "N_CELLS", n_cells)
+    updates = [Update("marginal", MarginalHamiltonian(8))]
+    assert_latents_and_noise_agree(updates, 120, 7, note)
+
+
+def assert_latents_and_noise_agree(updates, draws, seed, note):
+    """Over (w_0, w_1, log sigma), with the rest of theta held fixed."""
     model = LatentCovariate(
         GPLC_X[:2, None], GPLC_Y[:2], SquaredExponential(constant=0.7), {"noise_sd": (-1.0, 0.5)}
     )
@@ -215,13 +244,13 @@ def test_gplc_pools(pools, note):
     exact = grid_means(axes, log_density, statistics)
     assert_chains_agree(
         model,
-        [Update("function", pools)],
+        updates,
         Unknowns(GPLC_THETA, np.array([0.5, -0.5])),
-        400,
+        draws,
         exact,
         statistics,
         lambda c: np.column_stack([c.latent, c.theta[:, 3]]),
-        4,
+        seed,
         note,
     )
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gplc.cli.options import AsJson, Fit, Strict, check_out, load_fit, names_in
+from gplc.cli.options import AsJson, Fit, Jobs, Strict, check_out, load_fit, names_in
 from gplc.cli.shared import UNCONVERGED, command, print_json, say, working
 
 # Inputs along which calibration is looked at.
@@ -52,7 +52,7 @@ def plot(
             "-k",
             help=(
                 "overview, fan, sd, dependence, ridge, pit, coverage, calibration, surprise, "
-                "residuals, replicates, influence, chains, relevance, latent; with commas "
+                "residuals, replicates, influence, priors, chains, relevance, latent; with commas "
                 "between, or all."
             ),
         ),
@@ -90,13 +90,37 @@ def plot(
         typer.echo(name)
 
 
-@command("gplc check motorcycle.fit.nc", "gplc check fit.nc --json > checks.json")
-def check(fit: Fit, as_json: AsJson = False) -> None:
+@command(
+    "gplc check motorcycle.fit.nc",
+    "gplc check fit.nc --json > checks.json",
+    "gplc check fit.nc --simulate 100",
+)
+def check(
+    fit: Fit,
+    simulate: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Sets of data to make with the model's priors and kernel, and to sample: do "
+            "sampler and model agree? 50 is a good start; instead of the other checks.",
+        ),
+    ] = 0,
+    jobs: Jobs = -1,
+    as_json: AsJson = False,
+) -> None:
     """Tell whether the model of a fit says what its data say: rows left out, replicated data."""
     from gplc import checks
     from gplc._fitted import feature_names
 
     model = load_fit(fit)
+    if simulate:
+        with working("simulating"):
+            simulated = checks.simulation(model, sets=max(2, simulate), n_jobs=jobs)
+        if as_json:
+            print_json(simulated.to_record())
+        else:
+            typer.echo(str(simulated))
+        return
     with working("checking"):
         names = feature_names(model)[:MOST_INPUTS]
         found: dict[str, Any] = {
@@ -107,6 +131,7 @@ def check(fit: Fit, as_json: AsJson = False) -> None:
                 for k, name in enumerate(names)
             },
             "Influential rows": checks.influence(model),
+            "Sensitivity to priors": checks.sensitivity(model),
         }
     if as_json:
         print_json({title: each.to_record() for title, each in found.items()})

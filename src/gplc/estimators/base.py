@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,10 +31,11 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
-from gplc.estimators.companions import groups_of, replicates
+from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
+from gplc.estimators.prior_table import PriorTable, prior_table
 from gplc.estimators.results import Approximated, ApproximationWarning, Band, Interrupted
 from gplc.estimators.rounding import (
     atom_of,
@@ -63,6 +64,7 @@ from gplc.models import Model, Update
 from gplc.models.in_basis import IN_BASIS, InBasis
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
 from gplc.predictive import Predictive
+from gplc.priors import PriorLike
 from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
@@ -80,6 +82,9 @@ RandomState = int | np.random.RandomState | np.random.Generator | np.random.Seed
 
 # Nodes of a draw: what is gained ends far below, and a file may not ask for any amount of memory.
 MOST_NODES = 10_000
+
+# Leave-one-out keeps at most so many numbers, rows times draws.
+MOST_LEFT_OUT = 20_000_000
 
 # Sets the seeds of the nodes apart from those of the chains, which are numbered from 0.
 NODE_KEY = 1_000_000
@@ -130,7 +135,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     old_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     kernel: Kernel | None = None
-    priors: Mapping[str, Sequence[float]] | None = None
+    priors: Mapping[str, PriorLike] | None = None
     mean: MeanFunction = None
     chains: int = 4
     draws: int | Literal["auto"] = "auto"
@@ -191,7 +196,13 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                     stacklevel=3,
                 )
 
-    def fit(self, X: ArrayLike, y: ArrayLike, noise_std: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_std: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Sample the posterior given data.
 
         Parameters
@@ -204,45 +215,57 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             SD of the noise that is known for each row, in units of y: that of an instrument. It
             is added to the noise that the model learns, or is all there is with
             ``learned_noise=False``.
+        sample_weight : (n,) array-like of whole numbers, optional
+            How often each row was seen: the same as if it were given so many times.
 
         Returns
         -------
         self
         """
-        inputs: Array
-        response: Array
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            cases = cases_of(X, y, noise_std)
-            inputs, response = self._validated(
-                cases.X, cases.y, y_numeric=True, ensure_min_samples=2
-            )
-            measured = response.astype(np.float64)
-            transform = transform_of(self.target_transform, measured)
-            step = step_of(measured) if self.resolution == "auto" else self.resolution
-            noise = with_rounding(cases.noise_std, step, measured.size)
-            response = measured
-            if transform is not None:
-                response, slopes = transformed(transform, measured, cases.rows)
-                # To first order, as errors go through any function.
-                noise = None if noise is None else noise * slopes
-            response = response - self._known_mean(inputs)
-            x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
-            y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
-            noise = None if noise is None else noise / y_scaling.scale
-            self.x_scaling_ = x_scaling
-            self.y_scaling_ = y_scaling
-            self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
-            self.n_dropped_ = cases.dropped
-            self.resolution_ = None if step is None else float(step)
-            self.transform_ = transform
+            prepared = self._prepared(X, y, noise_std, sample_weight)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
-            self._sample(x_scaling.apply(inputs), y_scaling.apply(response), noise)
+            self._sample(*prepared)
         for note in self.notes_:
             warnings.warn(note, DataWarning, stacklevel=2)
         return self._unless_interrupted()
+
+    def _prepared(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_std: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+    ) -> tuple[Array, Array, Array | None]:
+        """Inputs, responses and known noise in standard units; what units these are is set."""
+        inputs: Array
+        response: Array
+        self._check_settings()
+        cases = cases_of(X, y, noise_std, sample_weight)
+        inputs, response = self._validated(cases.X, cases.y, y_numeric=True, ensure_min_samples=2)
+        measured = response.astype(np.float64)
+        transform = transform_of(self.target_transform, measured)
+        step = step_of(measured) if self.resolution == "auto" else self.resolution
+        noise = with_rounding(cases.noise_std, step, measured.size)
+        response = measured
+        if transform is not None:
+            response, slopes = transformed(transform, measured, cases.rows)
+            # To first order, as errors go through any function.
+            noise = None if noise is None else noise * slopes
+        response = response - self._known_mean(inputs)
+        x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+        y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
+        noise = None if noise is None else noise / y_scaling.scale
+        self.x_scaling_ = x_scaling
+        self.y_scaling_ = y_scaling
+        self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+        self.n_given_, self.n_dropped_ = cases.given, cases.dropped
+        self.resolution_ = None if step is None else float(step)
+        self.transform_ = transform
+        return x_scaling.apply(inputs), y_scaling.apply(response), noise
 
     def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
         """Set all that sampling sets; in a basis twice, if the first turns out too small."""
@@ -304,7 +327,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                     "approximation=None"
                 )
             return self.approximation
-        return Hilbert() if not why and len(X) > EXACT_ROWS else None
+        # Rows with the same inputs cost one of them, where they are merged.
+        size = len(np.unique(np.asarray(X), axis=0)) if self.model_class.merges else len(X)
+        return Hilbert() if not why and size > EXACT_ROWS else None
 
     def _without_basis(self, X: Any) -> str:
         """Why there is no basis for this model; empty if there is one."""
@@ -336,18 +361,25 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if error <= TOLERATED_ERROR:
             return None
         if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
-            warnings.warn(
-                f"covariances in the basis are off by {error:.1%} of the variance where the "
-                "posterior is; give more functions, or a farther boundary, in approximation=",
-                ApproximationWarning,
-                stacklevel=5,
-            )
+            self._warn_of_error(error)
             return None
         ranges = ranges_of(model.X)
         halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
         theta = self.draws_.theta.reshape(-1, len(model.names))
         scales = scales_of(model, theta, halves)
-        return affordable(wanted.axes(ranges, scales, self._has_latent))
+        better = affordable(wanted.axes(ranges, scales, self._has_latent), wanted)
+        if better != model.axes:
+            return better
+        self._warn_of_error(error)
+        return None
+
+    def _warn_of_error(self, error: float) -> None:
+        warnings.warn(
+            f"covariances in the basis are off by {error:.1%} of the variance where the "
+            "posterior is; give more functions, or a farther boundary, in approximation=",
+            ApproximationWarning,
+            stacklevel=6,
+        )
 
     def extend(self, draws: int) -> Self:
         """Go on with the chains of a finished fit.
@@ -385,8 +417,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         notes = []
         if self.n_dropped_:
-            total = self.n_dropped_ + self.model_.n
-            notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+            total = f"{self.n_dropped_} of {self.n_given_}"
+            notes.append(f"{total} rows have no response and are left out.")
         if self.resolution_ is not None:
             notes.append(
                 f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
@@ -422,7 +454,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             with_mean(Constant(1.0), self.mean)
         if not (self.priors is None or isinstance(self.priors, Mapping)):
             raise ValueError(
-                f"priors must be a mapping of names to (mean, sd), got "
+                f"priors must be a mapping of names to (mean, sd) or to a Prior, got "
                 f"{_check.shown(self.priors)}; "
                 'try {"noise_sd": (-1.0, 1.0)}'
             )
@@ -465,7 +497,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
 
     def _model(
-        self, inputs: Array, response: Array, noise: Array | None, axes: Axes | None = None
+        self,
+        inputs: Array,
+        response: Array,
+        noise: Array | None,
+        axes: Axes | None = None,
+        rows_apart: bool = False,
     ) -> Any:
         """The model of data in standard units, with the SDs that are known of their noise.
 
@@ -477,6 +514,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             settings["known_sd"] = noise
         if not self.learned_noise:
             settings["learned_noise"] = False
+        # Not for sweeps over single latent values, nor for files from before rows were merged.
+        rows_apart = rows_apart or self.model_class.rows_apart(self.sampler)
+        if self.model_class.merges and axes is None and not rows_apart:
+            settings["merge_rows"] = True
         made: Callable[..., Model] = self.model_class
         if axes is not None:
             made = partial(IN_BASIS[self.model_class.key], axes=axes)
@@ -526,9 +567,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             # The values of a function are in y.
             mean="a function" if callable(self.mean) else self.mean,
             priors={
-                name: (float(mean), float(sd))
-                for name, mean, sd in zip(
-                    model.names, model.priors.means, model.priors.sds, strict=True
+                name: (float(mean), float(sd), *_family_of(model, place))
+                for place, (name, mean, sd) in enumerate(
+                    zip(model.names, model.priors.means, model.priors.sds, strict=True)
                 )
             },
             # The updates of a scheme with a name are compared when they go on.
@@ -603,13 +644,17 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
-        self.model_ = self._model(arrays["X"], arrays["y"], arrays.get("known_sd"), axes)
+        rows_apart = 0 < len(arrays["y"]) == arrays["latent"].shape[2] and self.model_class.merges
+        self.model_ = self._model(
+            arrays["X"], arrays["y"], arrays.get("known_sd"), axes, rows_apart
+        )
         self.approximation_ = None
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
         self.n_dropped_ = records["data"]["dropped"]
+        self.n_given_ = records["data"]["given"]
         self.resolution_ = records["data"]["resolution"]
         self.transform_ = transform_of(self.target_transform, record=records["data"]["transform"])
         self.origin_ = records["origin"]
@@ -803,6 +848,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
         _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        # Rows x draws are kept: with very many rows, of which each tells next to nothing, fewer.
+        draws = min(draws, max(len(self.chains_), MOST_LEFT_OUT // self.model_.n))
         key = draws, refit
         if key not in self._left_out_rows:
             self._left_out_rows[key] = leave_one_out(self, draws, refit)
@@ -830,6 +877,48 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         most = -(-draws // chains) * chains
         made = replicates(self, thinned(self.draws_, most))
         return made.reshape(-1, made.shape[-1])[:draws]
+
+    @property
+    def priors_(self) -> PriorTable:
+        """The priors of the hyperparameters, in the units of the data. Prints as a table."""
+        check_is_fitted(self, "model_")
+        return prior_table(self.model_, units_of(self))
+
+    def prior_predictive(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        draws: int = 200,
+        *,
+        noise_std: ArrayLike | None = None,
+    ) -> Array:
+        """Data that the priors make at the rows of X, before anything is learned from y.
+
+        Of y only location and scale are used, as in `fit`, since priors are in standard units.
+
+        Parameters
+        ----------
+        X, y, noise_std
+            As in `fit`.
+        draws : int
+            Sets to make: each has hyperparameters, latent values and noise of its own.
+
+        Returns
+        -------
+        (draws, n) array
+
+        Examples
+        --------
+        >>> from gplc import StandardGP
+        >>> StandardGP(random_state=0).prior_predictive([[0.0], [1.0]], [5.0, 9.0], 3).shape
+        (3, 2)
+        """
+        _check.integer("draws", draws, at_least=1, advice="200 is a good number")
+        other = clone(self)
+        inputs, response, noise = other._prepared(X, y, noise_std)
+        other.model_ = other._model(inputs, response, noise)
+        seed = _seed(self.random_state)
+        return on_scale_of_data(other, from_prior(other.model_, draws, seed).y)
 
     def stacked(self, draws: int = MOST_DRAWS) -> Self:
         """The same fit with its chains weighted so that rows left out are predicted best.
@@ -880,6 +969,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if told is not None and "text/html" in bundle:
             bundle["text/html"] += told._repr_html_()
         return bundle
+
+
+def _family_of(model: Model, place: int) -> tuple[str, ...]:
+    """What a prior is besides mean and SD; nothing if it is log-normal."""
+    other = model.priors.others.get(place)
+    return () if other is None else (repr(other),)
 
 
 def _changed(kernel: Kernel, name: str, changes: Mapping[str, Any]) -> Kernel:

@@ -14,7 +14,14 @@ from gplc.estimators.stacking import is_stack, load_stack
 from gplc.kernels import Leaf, from_record, to_record
 from gplc.means import from_mean_record, mean_record
 from gplc.models.in_basis import InBasis
-from gplc.priors import DEFAULTS, keys_of, kind
+from gplc.priors import (
+    DEFAULTS,
+    PriorLike,
+    keys_of,
+    kind,
+    prior_from_record,
+    prior_record,
+)
 from gplc.processes.hilbert import Axes, Hilbert
 from gplc.storage import FIT, Saved, save_fit, seed_record
 from gplc.transforms import FUNCTIONS
@@ -45,8 +52,8 @@ def renamed(settings: Mapping[str, Any], old_names: Mapping[str, str]) -> dict[s
 
 
 def with_old_defaults(
-    names: Iterable[str], priors: Mapping[str, Sequence[float]] | None
-) -> dict[str, Sequence[float]]:
+    names: Iterable[str], priors: Mapping[str, PriorLike] | None
+) -> dict[str, PriorLike]:
     """Priors, with those of length scales as they were before they went by the number of inputs.
 
     A fit of then goes on under the priors that it was made with.
@@ -80,7 +87,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
     settings["approximation"] = _basis_record(estimator)
     if settings["priors"] is not None:
         settings["priors"] = {
-            name: [float(value) for value in prior] for name, prior in settings["priors"].items()
+            name: prior_record(prior) for name, prior in settings["priors"].items()
         }
     if not isinstance(settings["random_state"], int | None):
         settings["random_state"] = None  # its seed is kept with the chains
@@ -107,6 +114,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
             "data": {
+                "given": estimator.n_given_,
                 "dropped": estimator.n_dropped_,
                 "resolution": estimator.resolution_,
                 "transform": None
@@ -174,6 +182,10 @@ def load(
             if settings.get(setting) is not None:
                 settings[setting] = from_record(settings[setting], kernels)
         settings["mean"] = from_mean_record(settings["mean"], mean)
+        if settings["priors"] is not None:
+            settings["priors"] = {
+                key: prior_from_record(record) for key, record in settings["priors"].items()
+            }
         if settings.get("target_transform") == FUNCTIONS:
             if target_transform is None:
                 raise ValueError(

@@ -23,7 +23,8 @@ class LatentCovariateGP(BaseGP):
         As in `StandardGP`.
     nodes : int
         Values of w for a new case per draw.
-    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint,
+    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint
+        As in `StandardGP`.
     learned_noise, resolution, target_transform, approximation
         As in `StandardGP`.
     n_latent : int

@@ -20,7 +20,8 @@ class LatentVarianceGP(BaseGP):
         As in `StandardGP`; `kernel` serves both processes unless there is a `kernel_z`.
     nodes : int
         Values of z for a new case per draw.
-    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint,
+    node_rule, predictive_draws, n_jobs, random_state, progress, checkpoint
+        As in `StandardGP`.
     learned_noise, resolution, target_transform, approximation
         As in `StandardGP`.
     link : {"log", "abs", "learned"}

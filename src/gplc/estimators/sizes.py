@@ -17,8 +17,9 @@ Make = Callable[[Array, Array, Axes], InBasis]
 
 # Up to so many rows a model is exact, by default; from there on a basis is faster (docs/large.md).
 EXACT_ROWS = 1000
-# Inputs that products of functions are made for, and functions there may be in all.
-MOST_INPUTS, MOST_FUNCTIONS = 3, 20_000
+# Inputs that products of functions are made for, and how many of these there may be in all;
+# together with functions of w, so many.
+MOST_INPUTS, MOST_FUNCTIONS, MOST_WITH_LATENT = 3, 1000, 4000
 # The first fits: rows, iterations, how often they are made at most.
 PILOT_ROWS, PILOT_DRAWS, PILOTS = 800, 60, 3
 # Length scales from the first to the last of these quantiles, and so much beyond, have to be
@@ -51,26 +52,36 @@ def chosen_axes(make: Make, X: Array, y: Array, wanted: Hilbert, with_latent: bo
     rng = np.random.default_rng(0)
     picked = rng.permutation(len(y))[:PILOT_ROWS]
     for _ in range(PILOTS):
-        axes = wanted.axes(ranges, scales, with_latent)
+        axes = affordable(wanted.axes(ranges, scales, with_latent), wanted)
         model = make(X[picked], y[picked], axes)
         chain = run_chain(model, seed=0, draws=PILOT_DRAWS, warmup=PILOT_DRAWS)
         found = scales_of(model, chain.theta, halves)
         if _covers(scales, found):
             break
         scales = found
-    return affordable(wanted.axes(ranges, found, with_latent))
+    return affordable(wanted.axes(ranges, found, with_latent), wanted)
 
 
-def affordable(axes: Axes) -> Axes:
-    """The axes, refused if they have too many functions together."""
-    sizes = [axis.functions for axis in (*axes.inputs, axes.latent) if axis is not None]
-    if math.prod(sizes) > 2 * MOST_FUNCTIONS:
-        raise ValueError(
-            f"a basis for these data would have {' x '.join(map(str, sizes))} functions, more "
-            "than can be afforded; give approximation=Hilbert(functions=..., boundary=...) with "
-            "fewer, a kernel that is a sum of kernels of single inputs, or fewer inputs"
-        )
+def affordable(axes: Axes, wanted: Hilbert) -> Axes:
+    """The axes, with fewer functions of the inputs where together they would be too many.
+
+    Each time the axis with the most functions loses a tenth. Functions that the user has asked
+    for stay. What is lost shows in the error that is measured after the run.
+    """
+    most = MOST_FUNCTIONS if axes.latent is None else MOST_WITH_LATENT // axes.latent.functions
+    while wanted.functions is None and n_products(axes) > most:
+        largest = max(range(len(axes.inputs)), key=lambda k: axes.inputs[k].functions)
+        fewer = int(0.9 * axes.inputs[largest].functions)
+        inputs = list(axes.inputs)
+        inputs[largest] = inputs[largest]._replace(functions=fewer)
+        axes = axes._replace(inputs=tuple(inputs))
     return axes
+
+
+def n_products(axes: Axes) -> float:
+    """About how many products of functions of the inputs there are within an ellipsoid."""
+    share = {1: 1.0, 2: math.pi / 4.0, 3: math.pi / 6.0}[len(axes.inputs)]
+    return share * math.prod(axis.functions for axis in axes.inputs)
 
 
 def _ordered(scales: Scales) -> Scales:

@@ -14,8 +14,9 @@ class StandardGP(BaseGP):
     kernel : Kernel, optional
         Covariance function, from `gplc.kernels`; by default `SquaredExponential`, with one length
         scale per input (ARD) and c = 1.
-    priors : mapping of str to (mean, sd), optional
-        Gaussian priors of log hyperparameters that replace the defaults of `gplc.priors`.
+    priors : mapping of str to (mean, sd) or Prior, optional
+        Priors that replace the defaults of `gplc.priors`: mean and SD of the logarithm, or a
+        family, as in ``{"noise_sd": HalfNormal(1.0)}``.
     mean : {"zero", "constant", "linear"}, ConstantMean, LinearMean or callable, optional
         Mean of the process, zero by default. Coefficients of a constant or linear mean have wide
         Gaussian priors and are integrated out. A function of yours maps X to n numbers, both on

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 
 from matplotlib.figure import Figure
 
+from gplc.plots.beliefs import prior_predictive, priors
 from gplc.plots.calibration import coverage, pit
 from gplc.plots.checks import calibration, influence, replicates, residuals
 from gplc.plots.convergence import autocorrelation, chains, trace
@@ -41,6 +42,8 @@ __all__ = [
     "overview",
     "partial_dependence",
     "pit",
+    "prior_predictive",
+    "priors",
     "relevance",
     "replicates",
     "residual_sd",
@@ -63,6 +66,7 @@ KINDS: Mapping[str, Callable[[Fitted], Figure]] = {
     "residuals": each_input(residuals),
     "replicates": alone(replicates),
     "influence": alone(influence),
+    "priors": priors,
     "chains": chains,
     "relevance": alone(relevance),
     "latent": alone(latent),

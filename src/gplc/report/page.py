@@ -334,8 +334,7 @@ def _priors(model: Any) -> list[list[str]]:
     """Median and 90% range of each hyperparameter, before and after, in the units of the data."""
     units, priors = model.draws_.units, model.model_.priors
     lower, middle, upper = (
-        np.exp(priors.means + shift * priors.sds) * np.array(units.factors)
-        for shift in (-FIVE_PERCENT, 0.0, FIVE_PERCENT)
+        priors.quantile(share) * np.array(units.factors) for share in (0.05, 0.5, 0.95)
     )
     found = np.quantile(np.exp(model.draws_.theta), (0.05, 0.5, 0.95), axis=(0, 1))
     found = (found * np.array(units.factors)).T

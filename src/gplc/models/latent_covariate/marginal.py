@@ -199,6 +199,9 @@ class Opened:
             return Point(flat, -np.inf)
         if flat.size > features.size:
             by_scale = 2.0 * model.learned_variance(theta) * by_variance
+            entry = self._noise.start
+            density += model.priors.beyond_gaussian(entry, theta[entry])
+            by_scale += model.priors.slope_beyond_gaussian(entry, theta[entry])
             gradient[-1] = model.priors.sds[self._noise][0] * by_scale
         gradient -= flat
         return Point(flat, density, gradient)
@@ -215,9 +218,10 @@ class Opened:
             flat[-1] = value
             if not self._allowed(flat):
                 return Point(value, -np.inf)
-            variances = self._variances(self._theta(flat))
-            density = compiled.log_density(values, self._model.y, variances, cells)
+            theta, entry = self._theta(flat), self._noise.start
+            density = compiled.log_density(values, self._model.y, self._variances(theta), cells)
             density -= 0.5 * value * value
+            density += self._model.priors.beyond_gaussian(entry, theta[entry])
             return Point(value, density if math.isfinite(density) else -np.inf, flat)
 
         return evaluate(float(self._flat[-1])), ScalarTarget(evaluate)

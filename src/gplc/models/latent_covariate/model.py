@@ -31,6 +31,7 @@ from gplc.models.latent_covariate.prediction import ConditionedCovariate
 from gplc.models.latent_covariate.regrowth import FoldRegrowth
 from gplc.models.latent_covariate.sweep import CovariateSweep
 from gplc.models.left_out import LeftOut
+from gplc.priors import PriorLike
 from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Noise, Process
 from gplc.processes.features import Features
 from gplc.samplers.choices import LearnedChoices
@@ -101,7 +102,7 @@ class LatentCovariate(Model):
         X: ArrayLike,
         y: ArrayLike,
         kernel: Kernel | None = None,
-        priors: Mapping[str, Sequence[float]] | None = None,
+        priors: Mapping[str, PriorLike] | None = None,
         mean: Mean = None,
         n_latent: int = 1,
         noise_sd: float | None = None,
