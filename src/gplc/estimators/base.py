@@ -83,6 +83,9 @@ RandomState = int | np.random.RandomState | np.random.Generator | np.random.Seed
 # Nodes of a draw: what is gained ends far below, and a file may not ask for any amount of memory.
 MOST_NODES = 10_000
 
+# Leave-one-out keeps at most so many numbers, rows times draws.
+MOST_LEFT_OUT = 20_000_000
+
 # Sets the seeds of the nodes apart from those of the chains, which are numbered from 0.
 NODE_KEY = 1_000_000
 # Sets the seed of draws of y apart from both.
@@ -845,6 +848,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
         _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        # Rows x draws are kept: with very many rows, of which each tells next to nothing, fewer.
+        draws = min(draws, max(len(self.chains_), MOST_LEFT_OUT // self.model_.n))
         key = draws, refit
         if key not in self._left_out_rows:
             self._left_out_rows[key] = leave_one_out(self, draws, refit)
