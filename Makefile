@@ -67,6 +67,10 @@ bench: $(STAMP) ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/kernels.py
 
+.PHONY: bench-data
+bench-data: $(STAMP) ## known noise, rounding and repeats in figures (half an hour)
+	$(BIN)/python benchmarks/data_as_they_come.py
+
 .PHONY: race
 race: $(STAMP) ## samplers against each other and growth with n (an hour)
 	$(BIN)/python benchmarks/race.py
