@@ -67,6 +67,10 @@ bench: $(STAMP) ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/sweep.py
 	$(BIN)/python benchmarks/kernels.py
 
+.PHONY: bench-data
+bench-data: $(STAMP) ## known noise, rounding and repeats in figures (half an hour)
+	$(BIN)/python benchmarks/data_as_they_come.py
+
 .PHONY: race
 race: $(STAMP) ## samplers against each other and growth with n (an hour)
 	$(BIN)/python benchmarks/race.py
@@ -77,6 +81,12 @@ bench-large: $(STAMP) ## many rows: peers, exact fits, time of one gradient
 	$(BIN)/python benchmarks/large.py --passes --rows 10000 100000 1000000
 	$(BIN)/python benchmarks/large.py --exact
 	$(BIN)/python benchmarks/large.py
+
+.PHONY: which
+which: $(STAMP) ## leave-one-out against refits, answers of gplc compare, envelopes (two hours)
+	$(BIN)/python benchmarks/loo.py
+	$(BIN)/python benchmarks/which_noise.py --first 100
+	$(BIN)/python benchmarks/envelopes.py
 
 .PHONY: format
 format: $(STAMP) ## let ruff rewrite the files

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from gplc._files import FileError, name_of
 from gplc._types import Array
@@ -146,13 +147,37 @@ def sds(frame: pd.DataFrame, column: str, path: str, *, decimal: str | None = No
 correct it
     """
     found = numbers(frame, [column], path, decimal=decimal)[:, 0]
-    if (found <= 0.0).any():
-        first = int(np.argmax(found <= 0.0))
-        raise FileError(
-            f"{_place(frame[column], path, frame.index[first])}: a noise SD must be above 0, got "
-            f"{found[first]:g}; correct it"
-        )
+    _refuse_values(frame[column], path, found, found <= 0.0, "a noise SD must be above 0")
     return found
+
+
+def whole_numbers(
+    frame: pd.DataFrame, column: str, path: str, *, decimal: str | None = None
+) -> Array:
+    """A column of counts.
+
+    Examples
+    --------
+    >>> whole_numbers(pd.DataFrame({"seen": ["2", "1.5"]}), "seen", "data.csv")
+    Traceback (most recent call last):
+    gplc._files.FileError: data.csv, row 1, column 'seen': a count must be a whole number of at \
+least 0, got 1.5; correct it
+    """
+    found = numbers(frame, [column], path, decimal=decimal)[:, 0]
+    wrong = (found < 0.0) | (found != np.floor(found))
+    told = "a count must be a whole number of at least 0"
+    _refuse_values(frame[column], path, found, wrong, told)
+    return found
+
+
+def _refuse_values(
+    column: "pd.Series[Any]", path: str, found: Array, wrong: NDArray[np.bool_], told: str
+) -> None:
+    """Refuse values that are wrong, and show the first of them."""
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        place = _place(column, path, column.index[first])
+        raise FileError(f"{place}: {told}, got {found[first]:g}; correct it")
 
 
 def _place(column: "pd.Series[Any]", path: str, where: object) -> str:

@@ -76,6 +76,7 @@ FIT_TEXTS = {
     "features": [str],
     "target": (str, None),
     "data": {
+        "given": int,
         "dropped": int,
         "resolution": (int, float, None),
         "transform": ({"name": str, "power": (int, float, None)}, None),
@@ -96,7 +97,7 @@ FIT_TEXTS = {
 TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
 
 # What was done to the data of a fit, before anything was.
-NOTHING_DONE = {"dropped": 0, "resolution": None, "transform": None}
+NOTHING_DONE = {"given": 0, "dropped": 0, "resolution": None, "transform": None}
 
 # Quantities that were judged up to format 2, and told nothing.
 NO_LONGER_JUDGED = ("sum w^2", "sum z", "sum z^2")

@@ -185,6 +185,17 @@ def test_transform(run, tmp_path):
     assert "is not finite at y = 0.0 in row 1" in refused.stderr
 
 
+def test_weight_column(run, tmp_path):
+    path, out = tmp_path / "a.csv", tmp_path / "a.nc"
+    path.write_text("x,y,seen\n0,1,2\n1,2,1\n2,3,3\n3,,\n")
+    options = ["-y", "y", "-m", "std", "-o", out, "--weight-column", "seen", "--force", *SHORT]
+    assert run("fit", path, *options).exit_code == 0
+    assert gplc.load(out).model_.n == 6
+    path.write_text("x,y,seen\n0,1,2\n1,2,0.5\n2,3,3\n")
+    refused = run("fit", path, *options).stderr
+    assert "line 3, column 'seen': a count must be a whole number of at least 0" in refused
+
+
 def test_compare_with_noise_column(run, tmp_path):
     path = tmp_path / "a.csv"
     rows = [f"{k},{k % 3},{0.1 + k % 2}" for k in range(12)]

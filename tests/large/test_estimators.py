@@ -162,3 +162,14 @@ def test_a_basis_for_several_inputs_is_affordable():
     few = sizes.affordable(many, gplc.Hilbert())
     assert sizes.n_products(few) * few.latent.functions <= sizes.MOST_WITH_LATENT
     assert sizes.affordable(many, gplc.Hilbert(functions=9)) == many
+
+
+def test_leave_one_out_keeps_no_more_than_it_may(monkeypatch):
+    model, data = fitted(gplc.LatentCovariateGP)
+    whole = model.loo()
+    assert whole.log_density.shape == data.y.shape
+    monkeypatch.setattr(base, "MOST_LEFT_OUT", 60 * 10)
+    few = model.loo()
+    assert few.log_density == pytest.approx(whole.log_density, abs=1.0)
+    assert few is not whole
+    assert model.loo() is few

@@ -64,7 +64,7 @@ X = np.array([[-1.4], [-0.5], [0.1], [0.8], [1.5]])
 
 # Weak data: few rows and noise that hides nearly everything. Strong data: they show nearly
 # everything. Priors are the model's own, but no wider than this, and another one of the noise.
-ROWS = {"weak": X[::2], "strong": X, "smooth": X}
+ROWS = {"weak": X[::2], "strong": X, "smooth": X, "repeated": X[[3, 0, 3, 1, 0]]}
 NOISE = {"weak": (1.0, 0.5), "strong": (-2.5, 0.5)}
 WIDEST = 0.5
 
@@ -93,6 +93,7 @@ PRIORS = {
         "length_scale_z": (-0.5, 0.5),
     },
 }
+PRIORS["gplv", "repeated"] = PRIORS["gplv", "strong"]
 KERNELS = {("gplv", "strong"): SquaredExponential(constant=0.1)}
 # Fewer repeats than the paper's 40: the test is of each update, and 40 only blur a wrong one.
 FEWER = {("gplv", "paper"): {"repeats": 5}, ("gplv", "elliptical"): {"repeats": 2}}
@@ -245,6 +246,24 @@ def test_scheme_with_known_noise_keeps_the_joint_distribution(name, data, note):
     key, scheme, settings, options = KNOWN_SETTINGS[name]
     model = build(key, data, **options)
     p = p_values(model, model.scheme(scheme, **settings), seed=2021)
+    note("smallest p", min(p.values()))
+    assert min(p.values()) > THRESHOLD, p
+
+
+# Models that merge rows, with the schemes that do, and known noise that differs between them.
+MERGED_SETTINGS = [
+    name
+    for name, setting in KNOWN_SETTINGS.items()
+    if MODELS[setting.key].merges and not MODELS[setting.key].rows_apart(setting.scheme)
+]
+
+
+@pytest.mark.parametrize("name", MERGED_SETTINGS)
+def test_repeated_rows_keep_the_joint_distribution(name, note):
+    key, scheme, settings, options = KNOWN_SETTINGS[name]
+    model = build(key, "repeated", **options, merge_rows=True)
+    assert len(model.bound_rows) == 3
+    p = p_values(model, model.scheme(scheme, **settings), seed=2022)
     note("smallest p", min(p.values()))
     assert min(p.values()) > THRESHOLD, p
 

@@ -1,8 +1,8 @@
 """Calibration along an input: where predictions are too wide, too narrow, or in a wrong place.
 
 Coverage can be right on average and wrong everywhere. In each window of rows that are near each
-other along an input, coverage and mean PIT are compared with what chance does to a calibrated
-model: its PIT values are uniform, so that the same curves can be simulated, as often as one likes.
+other along an input, coverage, mean PIT and mean |2 PIT - 1| are compared with what chance does to
+a calibrated model. Its PIT values are uniform, so that the same curves can be simulated.
 """
 
 from dataclasses import dataclass
@@ -17,17 +17,18 @@ from gplc._fitted import Piped, as_fitted, feature_index, feature_names, trainin
 from gplc._types import Array
 from gplc.metrics import pit
 
-# Of a whole curve: so often a calibrated model stays inside its envelope.
+# Of all curves together: so often a calibrated model stays inside their envelopes.
 ENVELOPE = 0.95
 # Simulated curves, and their seed: an envelope is the same whenever it is asked for.
 SIMULATIONS, SEED = 2000, 20_221_118
+CURVES = ("coverage", "pit", "spread")
 # A window has a share of the rows, and no fewer than so many; windows overlap by two thirds.
 WINDOW_SHARE, LEAST_WINDOW, STEPS = 1.0 / 6.0, 15, 3
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Coverage and mean PIT in windows along an input, with envelopes. Prints as a verdict.
+    """Coverage, PIT and its spread in windows along an input, with envelopes. Prints as a verdict.
 
     Attributes
     ----------
@@ -37,10 +38,12 @@ class Calibration:
         Medians of the input in the windows.
     counts : (w,) array of int
         Rows in each.
-    coverage, pit : (w,) array
-        Share of rows inside their intervals, and mean of P(Y <= y): wanted are `wanted` and 0.5.
-    coverage_band, pit_band : (2, w) array
-        Envelopes: a calibrated model has the whole curve inside with probability 0.95.
+    coverage, pit, spread : (w,) array
+        Share of rows inside their intervals, mean of P = P(Y <= y), and mean of abs(2 P - 1),
+        which sees widths that are wrong sooner than coverage does: wanted are `wanted`, 0.5 and
+        0.5.
+    coverage_band, pit_band, spread_band : (2, w) array
+        Envelopes: a calibrated model has all three curves inside with probability 0.95.
     wanted : float
         Coverage of the intervals.
     called : str
@@ -54,6 +57,8 @@ class Calibration:
     coverage_band: Array
     pit: Array
     pit_band: Array
+    spread: Array
+    spread_band: Array
     wanted: float
     called: str
 
@@ -68,23 +73,31 @@ class Calibration:
         return _inside(self.pit, self.pit_band)
 
     @property
+    def spread_inside(self) -> bool:
+        """Whether the curve of the spread is inside its envelope."""
+        return _inside(self.spread, self.spread_band)
+
+    @property
     def ok(self) -> bool:
-        """Whether both are."""
-        return self.coverage_inside and self.pit_inside
+        """Whether all three are."""
+        return self.coverage_inside and self.pit_inside and self.spread_inside
 
     @property
     def verdict(self) -> str:
         """In words, with the places where curves are outside."""
+        low, high = self.coverage < self.coverage_band[0], self.coverage > self.coverage_band[1]
+        wide, narrow = self.spread < self.spread_band[0], self.spread > self.spread_band[1]
         found = []
-        for below, above, values, band in (
-            ("too narrow", "too wide", self.coverage, self.coverage_band),
-            ("too high", "too low", self.pit, self.pit_band),
+        for word, outside in (
+            ("too narrow", low | narrow),
+            ("too wide", high | wide),
+            ("too high", self.pit < self.pit_band[0]),
+            ("too low", self.pit > self.pit_band[1]),
         ):
-            for word, outside in ((below, values < band[0]), (above, values > band[1])):
-                if outside.any():
-                    first, last = self.places[outside][[0, -1]]
-                    where = f"{first:.3g}" if first == last else f"{first:.3g} to {last:.3g}"
-                    found.append(f"predictions are {word} near {self.feature} = {where}")
+            if outside.any():
+                first, last = self.places[outside][[0, -1]]
+                where = f"{first:.3g}" if first == last else f"{first:.3g} to {last:.3g}"
+                found.append(f"predictions are {word} near {self.feature} = {where}")
         if not found:
             return f"as sure as they should be, everywhere along {self.feature}"
         return "; ".join(found)
@@ -96,7 +109,8 @@ class Calibration:
             f"{self.counts.max()} rows along {self.feature}\n"
             f"{self.wanted:.0%} intervals hold {self.coverage[worst]:.0%} (near "
             f"{self.places[worst]:.3g}) to {self.coverage.max():.0%}; mean PIT "
-            f"{self.pit.min():.2f} to {self.pit.max():.2f}, wanted is 0.5\n"
+            f"{self.pit.min():.2f} to {self.pit.max():.2f}, mean |2 PIT - 1| "
+            f"{self.spread.min():.2f} to {self.spread.max():.2f}, wanted is 0.5 of both\n"
             f"Verdict: {self.verdict}."
         )
 
@@ -104,7 +118,7 @@ class Calibration:
         """All of it in JSON's terms."""
         curves = {
             name: np.asarray(getattr(self, name)).tolist()
-            for name in ("places", "counts", "coverage", "coverage_band", "pit", "pit_band")
+            for name in ("places", "counts", *CURVES, *(f"{curve}_band" for curve in CURVES))
         }
         return {"feature": self.feature, **curves, "ok": self.ok, "verdict": self.verdict}
 
@@ -185,25 +199,36 @@ def calibration_of(
     >>> calibration_of(x, np.random.default_rng(0).random(60)).ok
     True
     >>> calibration_of(x, np.where(x < 0.5, 0.01, 0.5)).verdict
-    'predictions are too narrow near x = 0.119 to 0.542; predictions are too high near ...'
+    'predictions are too narrow near x = 0.119 to 0.458; predictions are too wide near ...'
     """
     ends = interval_probabilities(coverage)
     windows = windows_of(x)
-    inside = ((probabilities >= ends[0]) & (probabilities <= ends[1])).astype(np.float64)
     # Any model whose PIT values are independent and uniform is calibrated.
     simulated = np.random.default_rng(SEED).random((SIMULATIONS, x.size))
-    others = ((simulated >= ends[0]) & (simulated <= ends[1])).astype(np.float64)
+    bands = envelope(_curves(simulated, ends, windows))
+    values = _curves(probabilities[None], ends, windows)[0]
+    inside, middle, spread = np.split(values, len(CURVES))
+    inside_band, middle_band, spread_band = np.split(bands, len(CURVES), axis=1)
     return Calibration(
         feature,
         np.array([float(np.median(x[rows])) for rows in windows]),
         np.array([rows.size for rows in windows]),
-        _means(inside[None], windows)[0],
-        envelope(_means(others, windows)),
-        _means(probabilities[None], windows)[0],
-        envelope(_means(simulated, windows)),
+        inside,
+        inside_band,
+        middle,
+        middle_band,
+        spread,
+        spread_band,
         coverage,
         f"{x.size} {called}",
     )
+
+
+def _curves(pit_values: Array, ends: Array, windows: list[NDArray[np.intp]]) -> Array:
+    """Coverage, mean PIT and spread in the windows, one after the other: (s, 3 w)."""
+    inside = (pit_values >= ends[0]) & (pit_values <= ends[1])
+    each = (inside.astype(np.float64), pit_values, np.abs(2.0 * pit_values - 1.0))
+    return np.hstack([_means(values, windows) for values in each])
 
 
 def windows_of(x: Array) -> list[NDArray[np.intp]]:

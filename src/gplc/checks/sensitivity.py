@@ -67,6 +67,11 @@ class Sensitivity:
                 "the data decide: with any prior doubled or halved, predictions move by at most "
                 f"{most:.2f} posterior SDs"
             )
+        if most < MUCH:
+            return (
+                f"it cannot be told for the prior of {', '.join(self.sensitive)}: k is above "
+                f"{self.k_threshold:.2f}, so that the weights say little; take more draws"
+            )
         return (
             f"predictions hang on the prior of {', '.join(self.sensitive)} (up to {most:.1f} "
             "posterior SDs): say why it is what it is, or fit with another"

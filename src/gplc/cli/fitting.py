@@ -62,6 +62,7 @@ def fit(
     features: options.Features = None,
     exclude: options.Exclude = None,
     noise_column: options.NoiseColumn = None,
+    weight_column: options.WeightColumn = None,
     resolution: options.Resolution = None,
     transform: options.Transform = None,
     model: Annotated[
@@ -104,7 +105,7 @@ def fit(
     goes_on = checkpoint is not None and Path(checkpoint).exists()
     options.check_out(name, replace=force or goes_on)
     how = options.reading(delimiter, decimal, encoding, sheet)
-    columns = options.Columns(target, features, exclude, noise_column)
+    columns = options.Columns(target, features, exclude, noise_column, weight_column)
     most = options.MAX_BASIS_ROWS if max_rows is None else max_rows
     table = options.read_data(data, columns, how, most, drop_missing)
     if max_seconds is None and count == "auto":

@@ -45,6 +45,10 @@ NoiseColumn = Annotated[
     str | None,
     typer.Option("--noise-column", help="Column with the SD of the known noise of each row."),
 ]
+WeightColumn = Annotated[
+    str | None,
+    typer.Option("--weight-column", help="Column that counts how often each row was seen."),
+]
 Resolution = Annotated[
     str | None,
     typer.Option("--resolution", help="Step that the target was rounded to; auto finds it."),
@@ -205,6 +209,7 @@ class Columns(NamedTuple):
     features: list[str] | None  # all others by default
     exclude: list[str] | None
     noise: str | None = None
+    weight: str | None = None
 
     def inputs(self, table: "pd.DataFrame", path: str) -> list[str]:
         """Names of the columns that are inputs."""
@@ -219,7 +224,7 @@ class Columns(NamedTuple):
         asked = names_in(self.features, table.columns)
         if self.target in asked:
             raise ValueError(f"--features must not hold the target {self.target!r}")
-        left_out += [self.target, *([] if self.noise is None else [self.noise])]
+        left_out += [name for name in (self.target, self.noise, self.weight) if name is not None]
         chosen = [name for name in asked or map(str, table.columns) if name not in left_out]
         if not chosen:
             raise ValueError(
@@ -234,17 +239,21 @@ class TableData(NamedTuple):
 
     X: "pd.DataFrame"
     y: "pd.Series[Any]"
-    noise_std: "pd.Series[Any] | None"
+    noise_std: "pd.Series[Any] | None" = None
+    sample_weight: "pd.Series[Any] | None" = None
 
     def known(self) -> dict[str, Any]:
         """What `fit` is to be told besides."""
-        return {} if self.noise_std is None else {"noise_std": self.noise_std}
+        told = {"noise_std": self.noise_std, "sample_weight": self.sample_weight}
+        return {name: values for name, values in told.items() if values is not None}
 
     def with_response(self) -> "TableData":
         """Rows whose response is there."""
         kept = self.y.notna()
-        noise = None if self.noise_std is None else self.noise_std[kept]
-        return TableData(self.X[kept], self.y[kept], noise)
+        more = (self.noise_std, self.sample_weight)
+        return TableData(
+            self.X[kept], self.y[kept], *(None if each is None else each[kept] for each in more)
+        )
 
 
 def approximation_in(text: str) -> Any:
@@ -295,7 +304,7 @@ def read_data(
     import numpy as np
     import pandas as pd
 
-    from gplc._cells import numbers, sds
+    from gplc._cells import numbers, sds, whole_numbers
     from gplc._files import name_of
     from gplc._tables import read_table
 
@@ -326,12 +335,17 @@ def read_data(
         *oddities.of_data(pd.concat([y, X], axis=1)[y.notna()], target),
     ]:
         warn(oddity)
-    if columns.noise is None:
-        return TableData(X, y, None)
-    of_kept = table.iloc[kept][y.notna().to_numpy()]
-    noise = pd.Series(np.nan, index=y.index, name=columns.noise)
-    noise[y.notna()] = sds(of_kept, columns.noise, data, decimal=how.decimal)
-    return TableData(X, y, noise)
+    with_response = table.iloc[kept][y.notna().to_numpy()]
+
+    def of_rows(name: str | None, read: Any) -> "pd.Series[Any] | None":
+        """A further column, which may be empty where there is no response."""
+        if name is None:
+            return None
+        values = pd.Series(1.0, index=y.index, name=name)
+        values[y.notna()] = read(with_response, name, data, decimal=how.decimal)
+        return values
+
+    return TableData(X, y, of_rows(columns.noise, sds), of_rows(columns.weight, whole_numbers))
 
 
 def kernel_in(text: str | None) -> "Kernel | None":

@@ -83,6 +83,9 @@ RandomState = int | np.random.RandomState | np.random.Generator | np.random.Seed
 # Nodes of a draw: what is gained ends far below, and a file may not ask for any amount of memory.
 MOST_NODES = 10_000
 
+# Leave-one-out keeps at most so many numbers, rows times draws.
+MOST_LEFT_OUT = 20_000_000
+
 # Sets the seeds of the nodes apart from those of the chains, which are numbered from 0.
 NODE_KEY = 1_000_000
 # Sets the seed of draws of y apart from both.
@@ -193,7 +196,13 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                     stacklevel=3,
                 )
 
-    def fit(self, X: ArrayLike, y: ArrayLike, noise_std: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_std: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Sample the posterior given data.
 
         Parameters
@@ -206,6 +215,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             SD of the noise that is known for each row, in units of y: that of an instrument. It
             is added to the noise that the model learns, or is all there is with
             ``learned_noise=False``.
+        sample_weight : (n,) array-like of whole numbers, optional
+            How often each row was seen: the same as if it were given so many times.
 
         Returns
         -------
@@ -214,7 +225,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            prepared = self._prepared(X, y, noise_std)
+            prepared = self._prepared(X, y, noise_std, sample_weight)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._sample(*prepared)
@@ -223,13 +234,17 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         return self._unless_interrupted()
 
     def _prepared(
-        self, X: ArrayLike, y: ArrayLike, noise_std: ArrayLike | None
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_std: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
     ) -> tuple[Array, Array, Array | None]:
         """Inputs, responses and known noise in standard units; what units these are is set."""
         inputs: Array
         response: Array
         self._check_settings()
-        cases = cases_of(X, y, noise_std)
+        cases = cases_of(X, y, noise_std, sample_weight)
         inputs, response = self._validated(cases.X, cases.y, y_numeric=True, ensure_min_samples=2)
         measured = response.astype(np.float64)
         transform = transform_of(self.target_transform, measured)
@@ -247,7 +262,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.x_scaling_ = x_scaling
         self.y_scaling_ = y_scaling
         self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
-        self.n_dropped_ = cases.dropped
+        self.n_given_, self.n_dropped_ = cases.given, cases.dropped
         self.resolution_ = None if step is None else float(step)
         self.transform_ = transform
         return x_scaling.apply(inputs), y_scaling.apply(response), noise
@@ -312,7 +327,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                     "approximation=None"
                 )
             return self.approximation
-        return Hilbert() if not why and len(X) > EXACT_ROWS else None
+        # Rows with the same inputs cost one of them, where they are merged.
+        size = len(np.unique(np.asarray(X), axis=0)) if self.model_class.merges else len(X)
+        return Hilbert() if not why and size > EXACT_ROWS else None
 
     def _without_basis(self, X: Any) -> str:
         """Why there is no basis for this model; empty if there is one."""
@@ -400,8 +417,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         notes = []
         if self.n_dropped_:
-            total = self.n_dropped_ + self.model_.n
-            notes.append(f"{self.n_dropped_} of {total} rows have no response and are left out.")
+            total = f"{self.n_dropped_} of {self.n_given_}"
+            notes.append(f"{total} rows have no response and are left out.")
         if self.resolution_ is not None:
             notes.append(
                 f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
@@ -480,7 +497,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
 
     def _model(
-        self, inputs: Array, response: Array, noise: Array | None, axes: Axes | None = None
+        self,
+        inputs: Array,
+        response: Array,
+        noise: Array | None,
+        axes: Axes | None = None,
+        rows_apart: bool = False,
     ) -> Any:
         """The model of data in standard units, with the SDs that are known of their noise.
 
@@ -492,6 +514,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             settings["known_sd"] = noise
         if not self.learned_noise:
             settings["learned_noise"] = False
+        # Not for sweeps over single latent values, nor for files from before rows were merged.
+        rows_apart = rows_apart or self.model_class.rows_apart(self.sampler)
+        if self.model_class.merges and axes is None and not rows_apart:
+            settings["merge_rows"] = True
         made: Callable[..., Model] = self.model_class
         if axes is not None:
             made = partial(IN_BASIS[self.model_class.key], axes=axes)
@@ -618,13 +644,17 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
-        self.model_ = self._model(arrays["X"], arrays["y"], arrays.get("known_sd"), axes)
+        rows_apart = 0 < len(arrays["y"]) == arrays["latent"].shape[2] and self.model_class.merges
+        self.model_ = self._model(
+            arrays["X"], arrays["y"], arrays.get("known_sd"), axes, rows_apart
+        )
         self.approximation_ = None
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
             self.feature_names_in_ = np.array(records["features"], dtype=object)
         self.target_name_ = records["target"]
         self.n_dropped_ = records["data"]["dropped"]
+        self.n_given_ = records["data"]["given"]
         self.resolution_ = records["data"]["resolution"]
         self.transform_ = transform_of(self.target_transform, record=records["data"]["transform"])
         self.origin_ = records["origin"]
@@ -818,6 +848,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
         _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        # Rows x draws are kept: with very many rows, of which each tells next to nothing, fewer.
+        draws = min(draws, max(len(self.chains_), MOST_LEFT_OUT // self.model_.n))
         key = draws, refit
         if key not in self._left_out_rows:
             self._left_out_rows[key] = leave_one_out(self, draws, refit)

@@ -14,6 +14,8 @@ from gplc._types import Array
 
 # Row numbers that an error lists.
 LISTED = 5
+# Of all counts together.
+MOST_ROWS = 1_000_000
 
 
 class DataWarning(UserWarning):
@@ -26,12 +28,15 @@ class Cases(NamedTuple):
     X: Any
     y: Any
     noise_std: Array | None  # (n,)
-    dropped: int  # rows without a response
-    rows: NDArray[np.intp] | None = None  # numbers of those that are left, if some are not
+    given: int  # rows there were
+    dropped: int = 0  # of these, without a response
+    rows: NDArray[np.intp] | None = None  # their numbers, if these are not 0, 1, ...
 
 
-def cases_of(X: Any, y: Any, noise_std: ArrayLike | None) -> Cases:
-    """Rows that have a response, with what is known of each.
+def cases_of(
+    X: Any, y: Any, noise_std: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Cases:
+    """Rows that have a response, each as often as it was seen, with what is known of it.
 
     Examples
     --------
@@ -42,17 +47,53 @@ def cases_of(X: Any, y: Any, noise_std: ArrayLike | None) -> Cases:
     missing = _missing_responses(X, y)
     count = len(missing)
     noise = None if noise_std is None else _of_rows("noise_std", noise_std, count)
-    if not missing.any():
-        return Cases(X, y, known_noise("noise_std", noise), 0)
+    counts = None if sample_weight is None else counts_of(sample_weight, count)
+    if not missing.any() and (counts is None or (counts == 1).all()):
+        return Cases(X, y, known_noise("noise_std", noise), count)
     kept = np.flatnonzero(~missing)
     if kept.size < 2:
         raise ValueError(
             f"y has NaN in {count - kept.size} of {count} rows, which leaves {kept.size}; 2 rows "
             "with a response are needed"
         )
+    dropped = count - kept.size
+    if counts is not None:
+        kept = np.repeat(kept, counts[kept])
+        if kept.size < 2:
+            raise ValueError(
+                f"sample_weight is zero for nearly all rows and leaves {kept.size}; 2 are needed"
+            )
     known = known_noise("noise_std", None if noise is None else noise[kept], kept)
     left = _safe_indexing(X, kept), _safe_indexing(y, kept)
-    return Cases(*left, known, count - kept.size, kept)
+    return Cases(*left, known, count, dropped, kept)
+
+
+def counts_of(sample_weight: ArrayLike, count: int) -> NDArray[np.intp]:
+    """How often each row was seen.
+
+    Examples
+    --------
+    >>> counts_of([1, 2.5], 2)
+    Traceback (most recent call last):
+    ValueError: sample_weight must be whole numbers, how often each row was seen, got 2.5 in row \
+1; for rows that are measured better than others give noise_std
+    """
+    values = _of_rows("sample_weight", sample_weight, count)
+    wrong = ~((values >= 0.0) & (values == np.floor(values)) & (values <= MOST_ROWS))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        found = "NaN" if np.isnan(values[first]) else f"{values[first]}"
+        raise ValueError(
+            f"{_label('sample_weight', sample_weight)} must be whole numbers, how often each row "
+            f"was seen, got {found} in row {first}; for rows that are measured better than others "
+            "give noise_std"
+        )
+    if values.sum() > MOST_ROWS:
+        raise ValueError(
+            f"sample_weight counts {values.sum():.0f} rows in all, more than {MOST_ROWS}; divide "
+            "them by a common factor, or take fewer rows"
+        )
+    return values.astype(np.intp)
 
 
 def _missing_responses(X: Any, y: Any) -> NDArray[np.bool_]:
@@ -65,9 +106,8 @@ def _missing_responses(X: Any, y: Any) -> NDArray[np.bool_]:
 
 def _rows(values: Any) -> int:
     shape = getattr(values, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if len(shape) else 0
-    return len(values) if hasattr(values, "__len__") else 0
+    shape = np.asarray(values, dtype=object).shape if shape is None else shape
+    return int(shape[0]) if len(shape) else 0
 
 
 def _floats(values: Any) -> Array | None:

@@ -114,6 +114,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "features": list(getattr(estimator, "feature_names_in_", [])),
             "target": estimator.target_name_,
             "data": {
+                "given": estimator.n_given_,
                 "dropped": estimator.n_dropped_,
                 "resolution": estimator.resolution_,
                 "transform": None

@@ -24,7 +24,16 @@ from gplc.means import Mean, with_mean
 from gplc.models.landmarks import KINDS, Landmarks, landmarks_of, standard_nodes, summarised
 from gplc.models.left_out import LeftOut
 from gplc.priors import LogPriors, PriorLike
-from gplc.processes import Dense, Gradient, KnownNoise, Layout, Noise, Process, SumNoise
+from gplc.processes import (
+    Dense,
+    Gradient,
+    KnownNoise,
+    Layout,
+    Noise,
+    Process,
+    Replicates,
+    SumNoise,
+)
 from gplc.samplers.protocol import (
     GradientTarget,
     Info,
@@ -130,6 +139,9 @@ class Model(ABC):
         SDs of noise that is known for each case; it is added to what the model learns.
     learned_noise : bool
         Whether there is noise besides that.
+    merge_rows : bool
+        Whether rows with the same inputs share all that depends on these, in models that can
+        (`merges`): exact, and at the cost of the different inputs. Estimators ask for it.
 
     Attributes
     ----------
@@ -147,6 +159,7 @@ class Model(ABC):
     noise_varies: ClassVar[bool]  # with the inputs
     noise_is_gaussian: ClassVar[bool]
     latent_name: ClassVar[str] = ""  # of its latent values, among the draws; empty if it has none
+    merges: ClassVar[bool] = False  # rows with the same inputs can share what depends on these
     schemes: ClassVar[Mapping[str, Callable[..., list[Update]]]]
     # What schemes are called today that had another name in files before format 3.
     former_schemes: ClassVar[Mapping[str, str]] = {}
@@ -168,6 +181,7 @@ class Model(ABC):
         *,
         known_sd: ArrayLike | None = None,
         learned_noise: bool = True,
+        merge_rows: bool = False,
     ) -> None:
         self.X = _check.finite_array("X", X, 2)
         self.y = _check.finite_array("y", y, 1)
@@ -189,6 +203,7 @@ class Model(ABC):
             raise ValueError(
                 "learned_noise=False leaves no noise at all; give the known noise of each row"
             )
+        self.replicates = Replicates.of(self.X) if self.merges and merge_rows else None
         layout = Layout()
         self.processes = self._processes(layout)
         self.names = tuple(layout.hyperparameters)
@@ -222,8 +237,13 @@ class Model(ABC):
 
     @property
     def bound_rows(self) -> Array:
-        """Rows at which kernels are bound: all, unless a covariance of these is never made."""
-        return self.X
+        """Rows at which kernels are bound: those that differ, if others are merged with them."""
+        return self.X if self.replicates is None else self.X[self.replicates.first]
+
+    @classmethod
+    def rows_apart(cls, scheme: Any) -> bool:
+        """Whether a scheme, or the name of one, needs rows with the same inputs kept apart."""
+        return False
 
     @property
     def latent_of_cases(self) -> bool:
@@ -243,12 +263,12 @@ class Model(ABC):
     @property
     def row_size(self) -> int:
         """Numbers computed for a new row, given a draw: a covariance with each case."""
-        return self.n
+        return len(self.bound_rows)
 
     @property
     def conditioned_size(self) -> int:
         """Numbers that the model keeps when it is conditioned on a draw: a factor."""
-        return self.n**2
+        return len(self.bound_rows) ** 2
 
     @abstractmethod
     def _processes(self, layout: Layout) -> tuple[Process, ...]:

@@ -50,8 +50,8 @@ class LatentVariance(Model):
 
     Parameters
     ----------
-    X, y, kernel, priors, mean, known_sd
-        As in every model; `kernel` and `mean` are those of f.
+    X, y, kernel, priors, mean, known_sd, merge_rows
+        As in every model; `kernel` and `mean` are those of f. Merged rows share one z.
     link : {"log", "abs", "learned"}
         z is the log SD of the noise; or the SD is abs(z); or it is a rising function of z that
         is learned, sum_k a_k log(1 + exp(z - knot_k)) with knots -2, 0 and 2 and hyperparameters
@@ -83,6 +83,7 @@ class LatentVariance(Model):
     noise_varies = True
     noise_is_gaussian = True
     latent_name = "z"
+    merges = True
 
     def __init__(
         self,
@@ -98,6 +99,7 @@ class LatentVariance(Model):
         *,
         known_sd: ArrayLike | None = None,
         learned_noise: bool = True,
+        merge_rows: bool = False,
     ) -> None:
         if not learned_noise:
             raise ValueError(
@@ -113,13 +115,19 @@ class LatentVariance(Model):
             advice="0.0 is the paper's",
         )
         self._given_kernel_z = kernel_z
-        super().__init__(X, y, kernel, priors, mean, known_sd=known_sd)
+        super().__init__(X, y, kernel, priors, mean, known_sd=known_sd, merge_rows=merge_rows)
 
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
         self.kernel_z = checked_kernel("kernel_z", self._given_kernel_z, self.kernel)
         jitter, none = FixedNoise(self.jitter), FixedNoise(0.0)
         of_y = Process.placed(
-            layout, "C_y", self._main_kernel(), self.bound_rows, none, suffix="_y"
+            layout,
+            "C_y",
+            self._main_kernel(),
+            self.bound_rows,
+            none,
+            suffix="_y",
+            replicates=self.replicates,
         )
         of_z = Process.placed(layout, "C_z", self.kernel_z, self.bound_rows, jitter, suffix="_z")
         # The noise of y is known with z alone; what its link learns comes last in theta.
@@ -127,7 +135,7 @@ class LatentVariance(Model):
 
     def _latent_parts(self) -> dict[str, Part]:
         parts: dict[str, Part] = {"z": self._latent_part, "surrogate": self._surrogate_part}
-        if self.link.code is not None:
+        if self.link.code is not None and self.replicates is None:
             parts["z sites"] = lambda state: (
                 Point(state.latent, state.log_density, state),
                 VarianceSweep(self, state),
@@ -136,16 +144,27 @@ class LatentVariance(Model):
 
     @property
     def n_latent(self) -> int:
-        """One z per case."""
-        return self.n
+        """One z per case, or per place, if several cases have the same inputs."""
+        return self.n if self.replicates is None else self.replicates.first.size
+
+    @classmethod
+    def rows_apart(cls, scheme: Any) -> bool:
+        """Sweeps over single z know of one row for each."""
+        if isinstance(scheme, str):
+            return scheme in ("metropolis", "slice")
+        return any(update.part == "z sites" for update in scheme)
+
+    def of_rows(self, z: Array) -> Array:
+        """The z of every case."""
+        return z if self.replicates is None else z[self.replicates.place]
 
     def linked(self, z: Array) -> LinkedNoise:
         """The noise that z gives."""
         return LinkedNoise(self.link, z)
 
     def noise(self, z: Array) -> Noise:
-        """The noise of y at the cases, given their z."""
-        return self._with_known(self.linked(z))
+        """The noise of y at the cases, given the latent values."""
+        return self._with_known(self.linked(self.of_rows(z)))
 
     def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
         z = unknowns.latent
@@ -182,17 +201,20 @@ class LatentVariance(Model):
 
     def _by_z(self, state: State, gradient: Gradient) -> Array:
         """Gradient of the likelihood by z, which is in the diagonal of C_y."""
-        of_y = state.solved[0]
-        return gradient.diagonal * self.linked(state.latent).slope(
-            state.theta[of_y.process.noise_place]
-        )
+        place = state.solved[0].process.noise_place
+        by_row = gradient.diagonal * self._slopes(state.latent, state.theta[place])
+        return by_row if self.replicates is None else self.replicates.sums(by_row)
+
+    def _slopes(self, z: Array, theta: Array) -> Array:
+        """Derivative of the variance of every case by its z."""
+        return self.linked(self.of_rows(z)).slope(theta)
 
     # All unknowns at once, with v in the place of z: nearly N(0, I) given theta and the data, so
     # that neither theta_z nor z is tied to what the other is now (see `gplc.models.surrogate`).
 
     def _surrogate_part(self, state: State) -> tuple[Point, SurrogateTarget]:
         def given(sites: float | Array) -> tuple[Point, GradientTarget]:
-            return self._whole_part(state, np.broadcast_to(sites, (2, self.n)))
+            return self._whole_part(state, np.broadcast_to(sites, (2, self.n_latent)))
 
         return Point(state.unknowns, state.log_density, state), SurrogateTarget(
             given, lambda point: self._evidence(point.payload)
@@ -205,8 +227,15 @@ class LatentVariance(Model):
         (V' (C_y^-1)_ii)^2 / 2.
         """
         of_y = state.solved[0]
+        theta = state.theta[of_y.process.noise_place]
+        if self.replicates is not None:
+            # Of rows that are repeated, nearly all the information is in their spread.
+            by_z = self._by_z(state, of_y.gradient())
+            share = self._slopes(state.latent, theta) / of_y.noise.variance(theta)
+            information = 0.5 * self.replicates.sums(share**2)
+            return np.stack([state.latent - self.mean_z, by_z, information])
         on_diagonal = np.diagonal(likelihood_weights(usable(of_y.factor)))
-        slope = self.linked(state.latent).slope(state.theta[of_y.process.noise_place])
+        slope = self._slopes(state.latent, theta)
         precision = of_y.pulls() ** 2 - 2.0 * on_diagonal
         return np.stack(
             [state.latent - self.mean_z, on_diagonal * slope, 0.5 * (slope * precision) ** 2]
@@ -223,7 +252,7 @@ class LatentVariance(Model):
 
     def _surrogate(self, upper: Array, sites: Array | None) -> Surrogate | None:
         self.ledger["chol(I + L_z' F L_z)"] += 1
-        return surrogate_of(upper, np.zeros((2, self.n)) if sites is None else sites)
+        return surrogate_of(upper, np.zeros((2, self.n_latent)) if sites is None else sites)
 
     def _surrogate_density(self, state: State) -> float:
         """Log p(theta, v, y)."""
@@ -264,7 +293,7 @@ class LatentVariance(Model):
 
     def prior_mean(self) -> Unknowns:
         """Log hyperparameters at their prior means, z at its centre."""
-        return Unknowns(self.priors.means.copy(), np.full(self.n, self.mean_z))
+        return Unknowns(self.priors.means.copy(), np.full(self.n_latent, self.mean_z))
 
     def _conditioned(self, state: State) -> "ConditionedVariance":
         return ConditionedVariance(self, state)
@@ -274,12 +303,20 @@ class LatentVariance(Model):
         of_y, of_z = state.solved
         theta = state.theta[of_y.process.noise_place]
         centre, variance = of_z.left_out()
+        if self.replicates is not None:
+            # Where other rows share it, z is known without the row that is left out.
+            shared = self.replicates.sums(np.ones(self.n)) > 1
+            centre = np.where(shared, state.latent - self.mean_z, centre)
+            variance = np.where(shared, 0.0, variance)
+        centre, variance = self.of_rows(centre), self.of_rows(variance)
         nodes, weights = gaussian_rule()
         z = self.mean_z + centre[:, None] + np.sqrt(variance)[:, None] * nodes
         mean, with_noise = of_y.left_out()
         # What is not known of f(x_i): the noise of the case at its own z is taken off.
         of_f = np.maximum(with_noise - of_y.noise.variance(theta), 0.0)
-        noise = np.column_stack([self.noise(each).variance(theta) for each in z.T])
+        noise = np.column_stack(
+            [self._with_known(self.linked(each)).variance(theta) for each in z.T]
+        )
         sds = np.sqrt(of_f[:, None] + noise)
         return LeftOut(np.broadcast_to(mean[:, None], sds.shape), sds, weights)
 
@@ -308,6 +345,11 @@ class LatentVariance(Model):
         return scheme
 
     def _check_sites(self, scheme: str) -> None:
+        if self.replicates is not None:
+            raise ValueError(
+                f"scheme {scheme!r} updates single values of z, of which rows with the same "
+                "inputs share one; give merge_rows=False"
+            )
         if self.link.code is None:
             raise ValueError(
                 f"scheme {scheme!r} updates single values of z, which "

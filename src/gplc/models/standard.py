@@ -33,6 +33,7 @@ class Standard(Model):
     noise_summary = "Gaussian noise, the same everywhere"
     noise_varies = False
     noise_is_gaussian = True
+    merges = True
 
     def _noise(self) -> Noise:
         """What is added to f besides known noise; a subclass may have another one."""
@@ -40,7 +41,8 @@ class Standard(Model):
 
     def _processes(self, layout: Layout) -> tuple[Process, ...]:
         noise = self._with_known(self._noise() if self.learned_noise else None)
-        return (Process.placed(layout, "C", self._main_kernel(), self.bound_rows, noise),)
+        kernel, X = self._main_kernel(), self.bound_rows
+        return (Process.placed(layout, "C", kernel, X, noise, replicates=self.replicates),)
 
     def _given(self, unknowns: Unknowns) -> tuple[Given, ...]:
         return (Given(self.y),)

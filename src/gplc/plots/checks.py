@@ -12,6 +12,7 @@ from gplc._fitted import as_fitted, as_table, feature_index, training_data, trai
 from gplc._types import Array
 from gplc.checks import calibration as calibration_check
 from gplc.checks import influence as influence_check
+from gplc.checks.calibrated import CURVES
 from gplc.plots import style
 from gplc.plots.style import Fitted
 
@@ -130,14 +131,14 @@ def calibration(
     y: ArrayLike | None = None,
     feature: int | str | None = None,
     *,
-    what: Literal["coverage", "pit"] = "coverage",
+    what: Literal["coverage", "pit", "spread"] = "coverage",
     noise_std: ArrayLike | None = None,
     coverage: float = 0.9,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw coverage, or the mean PIT, in windows along an input, with what chance would do.
 
-    A calibrated model has the whole curve inside the band with probability 0.95.
+    A calibrated model has all three curves inside their bands with probability 0.95.
 
     Parameters
     ----------
@@ -147,8 +148,9 @@ def calibration(
         predicted without itself (`loo`).
     feature : int or str, optional
         Input to look along; needed if there are several.
-    what : {"coverage", "pit"}
-        Whether predictions are wide enough, or in the right place.
+    what : {"coverage", "pit", "spread"}
+        Whether predictions are wide enough, in the right place, or as wide as they should be:
+        the mean of abs(2 PIT - 1) sees the latter soonest.
     noise_std : float or array-like, optional
         Known noise of the rows given.
     coverage : float
@@ -168,23 +170,22 @@ def calibration(
     >>> calibration(model, what="pit").get_ylabel()
     'mean PIT'
     """
-    _check.one_of("what", what, ("coverage", "pit"))
+    _check.one_of("what", what, CURVES)
     model = as_fitted(model)
     k = feature_index(model, feature)
     found = calibration_check(model, X, y, k, noise_std=noise_std, coverage=coverage)
     ax = style.axes_or_new(ax)
-    values, band, wanted, inside = (
-        (found.coverage, found.coverage_band, coverage, found.coverage_inside)
-        if what == "coverage"
-        else (found.pit, found.pit_band, 0.5, found.pit_inside)
-    )
+    values, band = getattr(found, what), getattr(found, f"{what}_band")
+    wanted = coverage if what == "coverage" else 0.5
+    inside = bool(((values >= band[0]) & (values <= band[1])).all())
     ax.fill_between(found.places, *band, color=style.OUTER, lw=0, label="95% of calibrated models")
     ax.axhline(wanted, color=style.INK, lw=1, ls="--", label=f"wanted: {wanted:g}")
     ax.plot(found.places, values, color=style.LINE, lw=1.6, marker="o", ms=4, label=found.called)
     out = (values < band[0]) | (values > band[1])
     ax.plot(found.places[out], values[out], ls="none", marker="X", ms=10, color=style.SD_LINE)
     ax.set_xlabel(style.feature_label(model, k))
-    ax.set_ylabel("share inside" if what == "coverage" else "mean PIT")
+    labels = {"coverage": "share inside", "pit": "mean PIT", "spread": "mean |2 PIT - 1|"}
+    ax.set_ylabel(labels[what])
     ax.set_ylim(min(band[0].min(), values.min()) - 0.05, max(band[1].max(), values.max()) + 0.02)
     ax.text(
         0.99,

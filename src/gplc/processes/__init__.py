@@ -8,6 +8,7 @@ from gplc.processes.dense import Dense
 from gplc.processes.hilbert import Hilbert
 from gplc.processes.noise import FixedNoise, KnownNoise, LearnedNoise, Noise, SumNoise
 from gplc.processes.process import Gradient, Layout, Process, Solved
+from gplc.processes.replicates import Replicates
 
 SOLVERS: dict[str, type[Dense]] = {"dense": Dense}
 
@@ -22,6 +23,7 @@ __all__ = [
     "LearnedNoise",
     "Noise",
     "Process",
+    "Replicates",
     "Solved",
     "SumNoise",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 from gplc._compiled import covariance
 from gplc._linalg import (
     Factor,
+    add_to_diagonal,
     draw_gaussian,
     factor_of,
     factorise,
@@ -23,6 +24,7 @@ from gplc._types import Array
 from gplc.kernels.bound import Pieces
 from gplc.processes.noise import FixedNoise, Noise, SumNoise
 from gplc.processes.process import Gradient, Process
+from gplc.processes.replicates import Replicates
 
 # SDs of noise that are tried if C cannot be factored, in units of the root of K(x, x): at most
 # 1e-5, which nobody can see.
@@ -125,7 +127,12 @@ class Dense(NamedTuple):
 
     def with_data(self, y: Array) -> "Dense":
         """With other data."""
-        return self._replace(y=y, factor=factor_of(usable(self.factor).upper, y))
+        replicates = self.process.replicates
+        if replicates is None:
+            return self._replace(y=y, factor=factor_of(usable(self.factor).upper, y))
+        averages = replicates.averaged(self._noise_variance(), y)
+        factor = factor_of(usable(self.factor).upper, averages.mean)
+        return self._replace(y=y, factor=_with_rest(factor, averages.rest))
 
     def with_whitened(self, u: Array) -> "Dense":
         """With the data y = L u."""
@@ -144,16 +151,34 @@ class Dense(NamedTuple):
         return solve(usable(self.factor))
 
     def gradient(self) -> Gradient:
-        """How log N(y | 0, C) changes."""
-        return self.pulled(likelihood_weights(usable(self.factor)))
+        """How log N(y | 0, C) changes; by the variances of all rows, if some are repeated."""
+        weights, replicates = likelihood_weights(usable(self.factor)), self.process.replicates
+        if replicates is None:
+            return self.pulled(weights)
+        theta, variance = self.theta[self.process.noise_place], self._noise_variance()
+        by_row = replicates.by_variance(variance, self.y, *self._at_places())
+        by_noise = self.noise.gradient(theta, by_row)
+        return self.pulled(weights, of_noise=False)._replace(noise=by_noise, diagonal=by_row)
 
-    def pulled(self, weights: Array) -> Gradient:
-        """How sum_ij weights_ij C_ij changes, for symmetric weights."""
+    def _noise_variance(self) -> float | Array:
+        return self.noise.variance(self.theta[self.process.noise_place])
+
+    def _at_places(self) -> tuple[Array, Array]:
+        """Mean m - V a and variance V - V^2 Q_jj of the function at each place, given y."""
+        factor, replicates = usable(self.factor), usable(self.process.replicates)
+        variance, mean, _ = replicates.averaged(self._noise_variance(), self.y)
+        spread = variance * (1.0 - variance * np.diagonal(inverse_triangle(factor)))
+        return mean - variance * solve(factor), np.maximum(spread, 0.0)
+
+    def pulled(self, weights: Array, of_noise: bool = True) -> Gradient:
+        """How sum_ij weights_ij C_ij changes, for symmetric weights; by the noise too, or not."""
         process, on_diagonal = self.process, np.diagonal(weights)
         by_kernel, by_latent = process.bound.gradient(
             self.theta[process.place], self.pieces, self.W, weights
         )
-        by_noise = self.noise.gradient(self.theta[process.noise_place], on_diagonal)
+        by_noise = np.empty(0)
+        if of_noise:
+            by_noise = self.noise.gradient(self.theta[process.noise_place], on_diagonal)
         return Gradient(by_kernel, by_noise, by_latent, on_diagonal)
 
     def conditional(self, X: Array, w: Array | None = None) -> tuple[Array, Array]:
@@ -172,19 +197,36 @@ class Dense(NamedTuple):
         return bound.cross(own, X, self.W).at(w) @ self.pulls()
 
     def left_out(self) -> tuple[Array, Array]:
-        """y_i - a_i / Q_ii and 1 / Q_ii, with a = C^-1 y and Q = C^-1."""
-        factor = usable(self.factor)
+        """y_i - a_i / Q_ii and 1 / Q_ii, with a = C^-1 y and Q = C^-1.
+
+        Of a row that is one of several at its place: what the others there leave open is
+        1 / (1 / spread - 1 / v_i).
+        """
+        factor, replicates = usable(self.factor), self.process.replicates
+        if replicates is not None:
+            return self._left_out_of_places(replicates)
         variance = 1.0 / np.diagonal(inverse_triangle(factor))
         return self.y - variance * solve(factor), variance
 
+    def _left_out_of_places(self, replicates: Replicates) -> tuple[Array, Array]:
+        """The same where rows are repeated."""
+        rows = np.broadcast_to(self._noise_variance(), self.y.shape)
+        centre, spread = (each[replicates.place] for each in self._at_places())
+        tiny = np.finfo(float).tiny
+        precision = np.maximum(1.0 / np.maximum(spread, tiny) - 1.0 / rows, tiny)
+        left = (centre / np.maximum(spread, tiny) - self.y / rows) / precision
+        return left, 1.0 / precision + rows
+
     def draw(self, rng: np.random.Generator) -> Array:
         """A draw from the prior, corrected by what it gets wrong about y (Matheron's rule)."""
-        process = self.process
+        process, y, variance = self.process, self.y, self._noise_variance()
+        if process.replicates is not None:
+            variance, y, _ = process.replicates.averaged(variance, y)
         K = process.bound.matrix(self.theta[process.place], self.pieces)
-        variance = self.noise.variance(self.theta[process.noise_place])
         function = draw_gaussian(rng, K)
-        missed = self.y - function - np.sqrt(variance) * rng.standard_normal(self.y.size)
-        return function + K @ solve_both(usable(self.factor), missed)
+        missed = y - function - np.sqrt(variance) * rng.standard_normal(y.size)
+        drawn = function + K @ solve_both(usable(self.factor), missed)
+        return drawn if process.replicates is None else drawn[process.replicates.place]
 
 
 def _factor(
@@ -196,12 +238,24 @@ def _factor(
     whitened: bool = False,
 ) -> Factor | None:
     """The factor of C for the data y (or L^-1 y), entered in the ledger."""
-    matrix = process.covariance(theta, pieces=pieces, noise=noise)
     process.ledger[f"chol({process.name})"] += 1
-    factor = factorise(matrix, y, whitened)
+    if process.replicates is None:
+        factor = factorise(process.covariance(theta, pieces=pieces, noise=noise), y, whitened)
+    else:
+        averages = process.replicates.averaged(noise.variance(theta[process.noise_place]), y)
+        K = process.bound.matrix(theta[process.place], pieces)
+        matrix = add_to_diagonal(K, averages.variance)
+        factor = _with_rest(factorise(matrix, averages.mean), averages.rest)
     if factor is None:
         process.ledger[f"{process.name} not positive definite"] += 1
     return factor
+
+
+def _with_rest(factor: Factor | None, rest: float) -> Factor | None:
+    """With the log of what does not depend on the function; None if that cannot be computed."""
+    if factor is None or not math.isfinite(rest):
+        return None
+    return factor._replace(log_density=factor.log_density + rest)
 
 
 def likelihood_weights(factor: Factor) -> Array:

@@ -13,6 +13,7 @@ from gplc.kernels import Bound, Kernel, Touches
 from gplc.kernels.bound import Pieces
 from gplc.priors import LogNormal, LogPriors
 from gplc.processes.noise import Noise
+from gplc.processes.replicates import Replicates
 
 
 class Layout:
@@ -67,6 +68,8 @@ class Process:
         Where the hyperparameters of both are in theta.
     ledger : Counter
         Operations done and numerical events met are entered here.
+    replicates : Replicates, optional
+        Which rows of data are at the same row of X, if X has less rows than the data.
 
     Examples
     --------
@@ -89,6 +92,7 @@ class Process:
     place: slice
     noise_place: slice
     ledger: Counter[str] = field(default_factory=Counter)
+    replicates: Replicates | None = None
 
     @classmethod
     def placed(
@@ -100,11 +104,13 @@ class Process:
         noise: Noise,
         n_latent: int = 0,
         suffix: str = "",
+        replicates: Replicates | None = None,
     ) -> "Process":
         """A process whose kernel takes the next place in theta, and its noise the one after."""
         bound = Bound(kernel, X, n_latent, suffix)
         place = layout.place({each.name: each.prior for each in bound.hyperparameters})
-        return cls(name, bound, noise, place, layout.place(noise.hyperparameters))
+        noise_place = layout.place(noise.hyperparameters)
+        return cls(name, bound, noise, place, noise_place, replicates=replicates)
 
     def check(self, X: Array, priors: LogPriors) -> None:
         """Refuse a kernel of the user's that is no covariance function."""
@@ -140,10 +146,16 @@ class Process:
         pieces: Pieces | None = None,
         noise: Noise | None = None,
     ) -> Array:
-        """C = K + diag(noise), as a new array; with another noise, or from pieces, if given."""
+        """C = K + diag(noise), as a new array; with another noise, or from pieces, if given.
+
+        Of all rows, if several are at the same place.
+        """
         pieces = self.pieces(theta, W) if pieces is None else pieces
         variance = (noise or self.noise).variance(theta[self.noise_place])
-        return add_to_diagonal(self.bound.matrix(theta[self.place], pieces), variance)
+        K = self.bound.matrix(theta[self.place], pieces)
+        if self.replicates is not None:
+            K = K[np.ix_(self.replicates.place, self.replicates.place)]
+        return add_to_diagonal(K, variance)
 
     def concerns(self, index: int) -> bool:
         """Whether C depends on theta[index]."""

@@ -61,6 +61,8 @@ class BasisState(NamedTuple):
 class InBasis(Model):
     """What models in a basis share. A subclass is made of it and of an exact model.
 
+    Rows are summed over, repeated or not.
+
     Parameters
     ----------
     X, y, kernel, priors, mean, ...
@@ -68,6 +70,8 @@ class InBasis(Model):
     axes : Axes
         Where the functions live.
     """
+
+    merges = False
 
     def __init__(
         self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes, **more: Any
