@@ -16,6 +16,7 @@ from gplc._compiled import cells as compiled
 from gplc.kernels import Linear, Matern52, Sign, SquaredExponential
 from gplc.models import LatentCovariate
 from gplc.models.latent_covariate.marginal import Metric, features_of, grid
+from gplc.priors import HalfNormal
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
@@ -254,10 +255,17 @@ def test_gradient_by_coefficients(name):
         assert by_flat @ direction == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=2e-5)
 
 
-@pytest.mark.parametrize("learned", [True, False], ids=["sigma learned", "known noise alone"])
-def test_gradient_of_a_position_and_in_learned_coordinates(learned):
+NOISES = {
+    "sigma learned": {},
+    "another prior": {"priors": {"noise_sd": HalfNormal(0.5)}},
+    "known noise alone": {"learned_noise": False},
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_gradient_of_a_position_and_in_learned_coordinates(noise):
     """With prior and sigma; and in other coordinates, which some information asks for."""
-    model, state, *_ = opened_model(None, learned_noise=learned)
+    model, state, *_ = opened_model(None, **NOISES[noise])
     point, target = model.parts["marginal"](state)
     rng = np.random.default_rng(5)
     opened = target.opened(rng, point)
