@@ -28,7 +28,7 @@ MAGIC = b"\ngplc-sha256:"
 TRAILER = len(MAGIC) + 64
 
 # The format that is written. Files from before it had a number are of format 1.
-FORMAT = 3
+FORMAT = 4
 
 # How netCDF marks a dimension that has no values.
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"

@@ -128,10 +128,10 @@ class Saved:
             if self.format < 3:  # which kept nothing that is judged
                 none = (*contents.arrays["log_density"].shape, 0, 0)
                 contents.arrays.setdefault("judged", np.empty(none))
-                contents.texts.setdefault("data", json.dumps(NOTHING_DONE))
             _check_arrays(contents.arrays, _with_optional(contents.arrays, kind))
             self.arrays = contents.arrays
-            if kind == FIT:  # which was not always kept
+            if kind == FIT and self.format < 4:  # which did not tell of its data
+                contents.texts.setdefault("data", json.dumps(NOTHING_DONE))
                 contents.texts.setdefault("origin", "{}")
             self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
             _bring_up_to_date(self.records, self.format)

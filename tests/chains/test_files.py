@@ -25,6 +25,8 @@ HEAVY = os.environ.get("GPLC_HEAVY") == "1"
 DATA = Path(__file__).parents[1] / "data"
 OLD = json.loads((DATA / "format-1.json").read_text(encoding="utf-8"))
 FITS = sorted(name for name in OLD["predictions"] if name.endswith(".nc"))
+# Fits that keep what is judged, and do not tell of their data yet.
+FORMAT_3 = json.loads((DATA / "format-3.json").read_text(encoding="utf-8"))
 
 
 def predictions(model):
@@ -62,6 +64,18 @@ def resumed(path, **settings):
 
 
 # --- old formats ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FORMAT_3["predictions"])
+def test_a_fit_of_format_3_predicts_what_it_did(name, tmp_path):
+    model = gplc.load(DATA / name)
+    expected = FORMAT_3["predictions"][name]
+    mean, sd = model.predict(FORMAT_3["rows"], return_std=True)
+    np.testing.assert_allclose(mean, expected["mean"], rtol=1e-9)
+    # These data have hardly any noise: variances are small differences.
+    np.testing.assert_allclose(sd, expected["sd"], rtol=1e-3)
+    model.extend(1).save(tmp_path / "again.nc")
+    assert gplc.load(tmp_path / "again.nc").diagnostics_.n_draws == 21
 
 
 @pytest.mark.parametrize("name", FITS)
