@@ -32,7 +32,7 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_from_a_table_to_predictions_through_pipes(tmp_path):
-    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{k},{k % 5}\n" for k in range(20)))
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{k},{k * k % 37}\n" for k in range(20)))
     done = shell(
         f"cat data.csv | gplc fit - -y y {SHORT} -o fit.nc --json > fit.json && "
         "head -3 data.csv | gplc predict fit.nc - --interval 0.5 > predicted.csv",
@@ -74,7 +74,7 @@ def test_python_m_gplc(tmp_path):
 
 
 def test_interrupting_keeps_the_draws(tmp_path):
-    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{k},{k % 5}\n" for k in range(20)))
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{k},{k * k % 37}\n" for k in range(20)))
     arguments = "fit data.csv -y y -m std --draws 1000000 --warmup 5 --chains 2 --jobs 1"
     process = subprocess.Popen(
         [GPLC, *arguments.split(), "--checkpoint", "run.ckpt", "-o", "fit.nc"],

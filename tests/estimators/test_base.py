@@ -120,7 +120,9 @@ def test_the_old_name_of_link_works_and_warns(tmp_path):
 
 def spoilt_fit(key, theta=None, log_density=None):
     """A fit whose last draw of every chain is spoilt, and its posterior."""
-    model = ESTIMATORS[key](**FEW | {"nodes": 2}).fit(np.repeat(X[:6], 2, axis=0), Y)
+    # Rows that are not quite the same, or they would be taken together.
+    rows = np.repeat(X[:6], 2, axis=0) + np.tile([[0.0], [1e-12]], (6, 1))
+    model = ESTIMATORS[key](**FEW | {"nodes": 2}).fit(rows, Y)
     for chain in model.chains_:
         if theta is not None:
             chain.theta[-1] = theta(model.model_)

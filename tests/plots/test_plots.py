@@ -219,7 +219,7 @@ def test_given_axes_are_used(standard):
         (lambda models: plots.fan(models[1], "x9"), "feature must be one of"),
         (lambda models: plots.fan(models[1], 3), "feature must be one of"),
         (lambda models: plots.fan(models[1], 0, at=[1.0]), "at must have a value for each of 3"),
-        (lambda models: plots.latent(models[2]), "latent needs a model with a latent"),
+        (lambda models: plots.latent(models[2]), "latent needs latent values of the cases"),
         (lambda models: plots.trace(models[0], "noise"), "name must be one of"),
         (lambda models: plots.pit(models[0], [[1.0]]), "X and y must be given both"),
     ],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gplc._tables import Reading
     from gplc.kernels import Kernel
 
-DEFAULT_SECONDS = 30.0
+DEFAULT_SECONDS = 120.0
 MAX_ROWS = 5000
 # With a basis the cost grows as the rows do.
 MAX_BASIS_ROWS = 2_000_000

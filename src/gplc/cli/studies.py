@@ -79,7 +79,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what it writes.")] = Path(
         "out"
     ),
-    max_seconds: Annotated[float, typer.Option(help="Stop sampling after so long.")] = 20.0,
+    max_seconds: Annotated[float, typer.Option(help="Stop sampling after so long.")] = 120.0,
     jobs: options.Jobs = -1,
 ) -> None:
     """Fit shipped data as you would your own, and show each command as it goes."""

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import inspect
 import math
 import os
 import warnings
@@ -305,7 +306,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         --------
         >>> import numpy as np
         >>> from gplc import StandardGP
-        >>> [StandardGP().in_basis(np.zeros((n, 1))) for n in (100, 5000)]
+        >>> [StandardGP().in_basis(np.arange(n)[:, None]) for n in (100, 5000)]
         [False, True]
         """
         known = noise_std is not None or self.resolution is not None
@@ -516,7 +517,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             settings["learned_noise"] = False
         # Not for sweeps over single latent values, nor for files from before rows were merged.
         rows_apart = rows_apart or self.model_class.rows_apart(self.sampler)
-        if self.model_class.merges and axes is None and not rows_apart:
+        # ... and a model of the user's need not know of that either.
+        knows = "merge_rows" in inspect.signature(self.model_class).parameters
+        if knows and self.model_class.merges and axes is None and not rows_apart:
             settings["merge_rows"] = True
         made: Callable[..., Model] = self.model_class
         if axes is not None:

@@ -137,5 +137,7 @@ def _quantities(model: Fitted) -> dict[str, Array]:
     found = {}
     for name, values in judged(model.draws_).items():
         shift, factor = (0.0, 1.0) if units is None else units.affine(name)
-        found[with_names(model, name)] = shift + factor * values
+        # A pipeline knows names of columns that its last step, which was diagnosed, does not.
+        known = name if name in model.diagnostics_.rows else with_names(model, name)
+        found[known] = shift + factor * values
     return found
