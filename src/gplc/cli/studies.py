@@ -79,7 +79,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for what it writes.")] = Path(
         "out"
     ),
-    max_seconds: Annotated[float, typer.Option(help="Stop sampling after so long.")] = 120.0,
+    max_seconds: Annotated[float, typer.Option(help="Stop sampling after so long.")] = 180.0,
     jobs: options.Jobs = -1,
 ) -> None:
     """Fit shipped data as you would your own, and show each command as it goes."""
@@ -100,14 +100,13 @@ def demo(
     fitted = f"{name}.fit.nc"
     again = Path(fitted).exists()
     step(
-        f"fit {name}.csv --target {target} --out {fitted} --warmup 300 "
+        f"fit {name}.csv --target {target} --out {fitted} "
         f"--max-seconds {max_seconds:g}{' --force' if again else ''}",
         lambda: fit(
             f"{name}.csv",
             target,
             out=fitted,
             force=again,
-            warmup=300,
             max_seconds=max_seconds,
             jobs=jobs,
         ),
