@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 # Hyperparameters that belong to an input, by its number; latent ones are numbered too.
-OF_INPUT = re.compile(r"\b((?:length_scale|slope_sd|step_sd)(?:_[yz])?)\[(\d+)\]")
+OF_INPUT = re.compile(r"\b((?:length_scale|slope_sd|step_sd|level_sd|level_distance)(?:_[yz])?)\[(\d+)\]")
 
 
 class HasData(Protocol):
@@ -332,6 +332,9 @@ def spreads(X: Array) -> Array:
 
 def as_table(model: HasData, X: Array) -> Any:
     """Rows of inputs in the form a model was fitted to, so that their names are checked."""
+    columns = getattr(model, "columns_", None)
+    if columns is not None:
+        return columns.decoded(X)
     return _table(X, getattr(model, "feature_names_in_", None))
 
 
