@@ -40,8 +40,9 @@ class Columns(NamedTuple):
     >>> columns = Columns.learned(table)
     >>> columns.encoded(table)["group"].tolist(), columns.told()
     ([1.0, 0.0, 1.0], ["'group' is taken as a category with 2 levels: a, b."])
-    >>> columns.decoded(np.array([[3.0, 0.0]])).iloc[0].tolist()
-    [3.0, 'a']
+    >>> columns.decoded(np.array([[3.0, 0.0]]))
+       dose group
+    0   3.0     a
     """
 
     each: tuple[Column, ...]
@@ -60,13 +61,26 @@ class Columns(NamedTuple):
         """The columns that `record` told."""
         if record is None:
             return None
-        return cls(
-            tuple(Column(**{**each, "levels": tuple(each["levels"])}) for each in record)
-        )
+        return cls(tuple(Column(**{**each, "levels": tuple(each["levels"])}) for each in record))
 
     def record(self) -> list[dict[str, Any]]:
         """In JSON's terms."""
         return [{**each._asdict(), "levels": list(each.levels)} for each in self.each]
+
+    def label(self, k: int) -> str:
+        """A column for an axis: its name, with what its numbers mean."""
+        column = self.each[k]
+        if column.kind == DATE:
+            return f"{column.name} ({column.unit} since {column.origin})"
+        if column.has_levels:
+            shown = [f"{place}: {level}" for place, level in enumerate(column.levels)]
+            return f"{column.name} ({', '.join(shown)})"
+        return column.name
+
+    def grid(self, k: int) -> Array | None:
+        """The numbers of all levels of a column; None if it has none."""
+        column = self.each[k]
+        return np.arange(float(len(column.levels))) if column.has_levels else None
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -158,7 +172,10 @@ def _series(X: Any, k: int) -> "pd.Series[Any]":
 
 def _labels(values: "pd.Series[Any]") -> list[str | None]:
     """Levels by name, whatever they are; None where one is missing."""
-    return [None if missing else _label(each) for each, missing in zip(values, values.isna())]
+    return [
+        None if missing else _label(each)
+        for each, missing in zip(values, values.isna(), strict=True)
+    ]
 
 
 def _label(value: Any) -> str:
@@ -188,7 +205,7 @@ def _learned(name: str, values: "pd.Series[Any]") -> Column:
     if len(there) == len(values) > 1:
         raise ValueError(
             f"column {name!r} has as many levels as rows, {len(values)} ({levels[0]!r} in one of "
-            "them): nothing can be learned of any; leave the column out, or join levels"
+            "them): nothing can be learned of any; leave the column out (--exclude), or join levels"
         )
     return Column(name, kind, tuple(levels))
 

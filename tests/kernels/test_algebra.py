@@ -364,7 +364,10 @@ SAME = {
         Category(correlated=True).on(0),
         np.log([1.3, 0.7]),
         lambda a, b: 1.69 * sk.RBF(1.0 / np.sqrt(1.4))(a[:, :1], b[:, :1]),
-        ((A > 0.0).astype(float), (B > 0.0).astype(float)),  # two levels: the square of a gap is the gap
+        (
+            (A > 0.0).astype(float),
+            (B > 0.0).astype(float),
+        ),  # two levels: the square of a gap is the gap
     ),
     "ordinal": (
         Ordinal().on(1),

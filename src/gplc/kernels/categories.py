@@ -78,6 +78,7 @@ class _Levels(Leaf):
             by_theta += list(-deltas * np.tensordot(gaps, weighted, 2))
         return np.array(by_theta), np.zeros(W.shape)
 
+
 @shipped
 @dataclass(frozen=True, repr=False)
 class Category(_Levels):
