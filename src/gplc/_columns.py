@@ -10,8 +10,8 @@ import pandas as pd
 from gplc._types import Array
 
 NUMBER, CATEGORY, ORDERED, DATE = "number", "category", "ordered", "date"
-# The largest unit of which the dates span two or more.
-UNITS: Mapping[str, str] = {"days": "D", "hours": "h", "minutes": "min", "seconds": "s"}
+# In seconds; taken is the largest unit of which the dates span two or more.
+UNITS: Mapping[str, float] = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0, "seconds": 1.0}
 # Levels that a sentence lists.
 LISTED = 5
 
@@ -105,7 +105,7 @@ class Columns(NamedTuple):
     def encoded(self, X: Any) -> Any:
         """The same rows, all columns of them numbers; nan where something is missing."""
         names = getattr(X, "columns", None)
-        wide = getattr(X, "shape", np.shape(np.asarray(X, dtype=object)))
+        wide = _wide(X)
         if len(wide) != 2 or wide[1] != len(self.each):
             return np.zeros(wide) if names is None else pd.DataFrame(0.0, range(wide[0]), names)
         if names is not None and list(names) != [column.name for column in self.each]:
@@ -131,7 +131,7 @@ class Columns(NamedTuple):
         """A sentence about levels that were not in training; empty if there are none."""
         told = []
         for k, column in enumerate(self.each):
-            if not column.has_levels or np.shape(X)[1:] != (len(self.each),):
+            if not column.has_levels or _wide(X)[1:] != (len(self.each),):
                 continue
             known = {*column.levels, None}
             new = sorted({str(each) for each in _labels(_series(X, k))} - {str(e) for e in known})
@@ -158,6 +158,12 @@ class Columns(NamedTuple):
                     f"{shown}."
                 )
         return notes
+
+
+def _wide(X: Any) -> tuple[int, ...]:
+    """The shape of whatever X is."""
+    shape = getattr(X, "shape", None)
+    return tuple(np.asarray(X, dtype=object).shape if shape is None else shape)
 
 
 def _series(X: Any, k: int) -> "pd.Series[Any]":
@@ -189,8 +195,8 @@ def _learned(name: str, values: "pd.Series[Any]") -> Column:
     if kind == DATE:
         times = _times(name, values)
         first = times.min()
-        span = times.max() - first
-        fitting = [unit for unit, code in UNITS.items() if span >= 2 * pd.Timedelta(1, code)]
+        span = (times.max() - first).total_seconds()
+        fitting = [unit for unit, seconds in UNITS.items() if span >= 2.0 * seconds]
         origin = "" if pd.isna(first) else str(first.date())
         return Column(name, DATE, unit=fitting[0] if fitting else "seconds", origin=origin)
     if kind == NUMBER:
@@ -205,7 +211,8 @@ def _learned(name: str, values: "pd.Series[Any]") -> Column:
     if len(there) == len(values) > 1:
         raise ValueError(
             f"column {name!r} has as many levels as rows, {len(values)} ({levels[0]!r} in one of "
-            "them): nothing can be learned of any; leave the column out (--exclude), or join levels"
+            "them): nothing can be learned of any; leave the column out (--exclude), or join "
+            "levels"
         )
     return Column(name, kind, tuple(levels))
 
@@ -259,5 +266,5 @@ def _encoded(column: Column, values: "pd.Series[Any]") -> Sequence[Any] | Array:
         return np.array([np.nan if each is None else places.get(each, new) for each in found])
     if column.kind == DATE and not pd.api.types.is_numeric_dtype(values.dtype):
         since = _times(column.name, values) - pd.Timestamp(column.origin)
-        return np.asarray(since / pd.Timedelta(1, UNITS[column.unit]), dtype=np.float64)
+        return np.asarray(since.dt.total_seconds(), dtype=np.float64) / UNITS[column.unit]
     return values.to_numpy()

@@ -12,14 +12,14 @@ from hypothesis import assume, given, settings
 from gplc._compiled import latent_terms
 from gplc.kernels import (
     KERNELS,
-    Category,
-    Ordinal,
     Bound,
+    Category,
     Constant,
     Leaf,
     Linear,
     Matern32,
     Matern52,
+    Ordinal,
     Periodic,
     Product,
     RationalQuadratic,

@@ -33,8 +33,8 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
-from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
 from gplc.estimators.category_kernels import with_levels
+from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
