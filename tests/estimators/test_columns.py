@@ -123,5 +123,7 @@ def test_reports_and_pictures_go_along_levels_and_dates(table):
 
     model = gplc.LatentVarianceGP(**SHORT).fit(table[["group", "when"]], table["y"])
     assert gplc.plots.fan(model, "group").get_xlabel() == "group (0: a, 1: b, 2: c)"
+    gplc.plots.partial_dependence(model, "group")
+    gplc.plots.ridge(model, "group")
     assert "days since" in gplc.plots.residual_sd(model, "when").get_xlabel()
     assert "is taken as a category" in render_report(model)
