@@ -80,6 +80,10 @@ FIT_TEXTS = {
         "dropped": int,
         "resolution": (int, float, None),
         "transform": ({"name": str, "power": (int, float, None)}, None),
+        "columns": (
+            [{"name": str, "kind": str, "levels": [str], "unit": str, "origin": str}],
+            None,
+        ),
     },
     "origin": {str: str},
     "diagnostics": {
@@ -134,6 +138,9 @@ class Saved:
                 contents.texts.setdefault("data", json.dumps(NOTHING_DONE))
                 contents.texts.setdefault("origin", "{}")
             self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
+            if isinstance(self.records.get("data"), dict):
+                # Told only where they are not all numbers.
+                self.records["data"].setdefault("columns", None)
             _bring_up_to_date(self.records, self.format)
             for name, shape in TEXTS[kind].items():
                 if wrong := _misfit(self.records[name], shape, name):

@@ -297,21 +297,21 @@ def resolution_in(text: str | None) -> Any:
 def read_data(
     data: str, columns: Columns, how: "Reading", max_rows: int, drop_missing: bool
 ) -> TableData:
-    """Inputs and response of a table, all of them numbers; says what is odd about them.
+    """Inputs and response of a table, as numbers, levels or dates; says what is odd about them.
 
     Rows without a response are kept: whoever fits leaves them out, and counts them.
     """
     import numpy as np
     import pandas as pd
 
-    from gplc._cells import numbers, sds, whole_numbers
+    from gplc._cells import mixed, numbers, sds, whole_numbers
     from gplc._files import name_of
     from gplc._tables import read_table
 
     table = read_table(data, max_rows, how)
     target, chosen = columns.target, columns.inputs(table, data)
     response = numbers(table, [target], data, decimal=how.decimal, keep_missing=True)
-    inputs = numbers(
+    inputs = mixed(
         table,
         chosen,
         data,
@@ -319,19 +319,20 @@ def read_data(
         keep_missing=drop_missing,
         optional=chosen,
     )
-    kept = np.flatnonzero(np.isfinite(inputs).all(axis=1))
+    kept = np.flatnonzero(inputs.notna().all(axis=1))
     usable = int(np.sum(~np.isnan(response[kept])))
     if usable < 2:
         raise ValueError(f"{name_of(data)} has {usable} usable rows; 2 are needed")
     y = pd.Series(response[kept, 0], name=target)
-    X = pd.DataFrame(inputs[kept], columns=chosen)
+    inputs = inputs.reset_index(drop=True)
+    X = inputs.iloc[kept].reset_index(drop=True)
     if len(kept) < len(table):
         left_out_rows = f"{len(table) - len(kept)} of {len(table)} rows with missing inputs"
         say(f"Left out {left_out_rows}.")
         X.attrs["left_out"] = left_out_rows
     # Rows are counted before some are left out.
     for oddity in [
-        *oddities.of_counters(pd.DataFrame(inputs, columns=chosen)),
+        *oddities.of_counters(inputs),
         *oddities.of_data(pd.concat([y, X], axis=1)[y.notna()], target),
     ]:
         warn(oddity)

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gplc import _check
 from gplc._check import interval_probabilities
+from gplc._columns import Columns
 from gplc._fitted import HasData, training_data, with_names
 from gplc._frames import Rows
 from gplc._types import Array
@@ -32,6 +33,7 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
+from gplc.estimators.category_kernels import with_levels
 from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.left_out import chain_weights, leave_one_out
@@ -246,7 +248,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         response: Array
         self._check_settings()
         cases = cases_of(X, y, noise_std, sample_weight)
-        inputs, response = self._validated(cases.X, cases.y, y_numeric=True, ensure_min_samples=2)
+        columns = Columns.learned(cases.X)
+        given = cases.X if columns is None else columns.encoded(cases.X)
+        inputs, response = self._validated(given, cases.y, y_numeric=True, ensure_min_samples=2)
         measured = response.astype(np.float64)
         transform = transform_of(self.target_transform, measured)
         step = step_of(measured) if self.resolution == "auto" else self.resolution
@@ -258,8 +262,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             noise = None if noise is None else noise * slopes
         response = response - self._known_mean(inputs)
         x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+        if columns is not None:  # levels stay numbers 0, 1, ...
+            x_scaling = x_scaling.except_for([*columns.unordered, *columns.ordered])
         y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
         noise = None if noise is None else noise / y_scaling.scale
+        self.columns_ = columns
         self.x_scaling_ = x_scaling
         self.y_scaling_ = y_scaling
         self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
@@ -310,7 +317,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         [False, True]
         """
         known = noise_std is not None or self.resolution is not None
-        return self._wanted_basis(X, known) is not None
+        columns = Columns.learned(X)
+        if columns is None:
+            return self._wanted_basis(X, known) is not None
+        return not columns.levels_in and self._wanted_basis(columns.encoded(X), known) is not None
 
     @property
     def _has_latent(self) -> bool:
@@ -344,6 +354,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         settings = self._model_settings()
         if settings.get("n_latent", 1) > 1:
             return f"n_latent is {settings['n_latent']}"
+        if (columns := getattr(self, "columns_", None)) is not None and columns.levels_in:
+            return f"column {columns.levels_in[0]!r} holds levels, which no basis is made for"
         kernels = [self.kernel, settings.get("kernel_z")]
         found = [unsupported(each) for each in kernels if each is not None]
         return next((why for why in found if why), "")
@@ -416,7 +428,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     def notes_(self) -> list[str]:
         """What was done to the data before the fit, in sentences."""
         check_is_fitted(self, "posterior_")
-        notes = []
+        notes = [] if self.columns_ is None else self.columns_.told()
         if self.n_dropped_:
             total = f"{self.n_dropped_} of {self.n_given_}"
             notes.append(f"{total} rows have no response and are left out.")
@@ -510,6 +522,14 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         The exact one, or the one in a basis on these axes.
         """
         settings = self._model_settings()
+        kernel, mean = self.kernel, None if callable(self.mean) else self.mean
+        if self.columns_ is not None and self.columns_.levels_in:
+            # Means are part of the kernel here, for they see columns of numbers only.
+            sees_w = "n_latent" in settings
+            if "kernel_z" in settings:
+                own = settings["kernel_z"]
+                settings["kernel_z"] = with_levels(own or kernel, self.columns_, False)
+            kernel, mean = with_levels(kernel, self.columns_, sees_w, mean), None
         # A model of the user's need not know of known noise if there is none.
         if noise is not None:
             settings["known_sd"] = noise
@@ -527,9 +547,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         return made(
             inputs,
             response,
-            kernel=self.kernel,
+            kernel=kernel,
             priors=self.priors,
-            mean=None if callable(self.mean) else self.mean,
+            mean=mean,
             **settings,
         )
 
@@ -647,6 +667,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
+        self.columns_ = Columns.from_record(records["data"].get("columns"))
         rows_apart = 0 < len(arrays["y"]) == arrays["latent"].shape[2] and self.model_class.merges
         self.model_ = self._model(
             arrays["X"], arrays["y"], arrays.get("known_sd"), axes, rows_apart
@@ -684,7 +705,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     def _new_inputs(self, X: ArrayLike) -> tuple[Array, Array | float]:
         """Rows of X in standard units, and the known part of their mean."""
         check_is_fitted(self, "posterior_")
-        inputs: Array = self._validated(X, reset=False)
+        given = X
+        if self.columns_ is not None:
+            given = self.columns_.encoded(X)
+            if note := self.columns_.unseen(X):
+                warnings.warn(note, DataWarning, stacklevel=3)
+        inputs: Array = self._validated(given, reset=False)
         scaled = self.x_scaling_.apply(inputs)
         if isinstance(self.model_, InBasis):
             self._check_reach(inputs, scaled)

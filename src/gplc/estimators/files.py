@@ -120,7 +120,8 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
                 "transform": None
                 if estimator.transform_ is None
                 else estimator.transform_.record(),
-            },
+            }
+            | ({} if estimator.columns_ is None else {"columns": estimator.columns_.record()}),
             "origin": dict(estimator.origin_),
             "diagnostics": estimator._in_users_units(
                 estimator.diagnostics_, back=True
