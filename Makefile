@@ -59,7 +59,7 @@ oldest: ## the tests of what users touch, with the oldest versions that are allo
 	build/oldest/bin/pytest -q -n 2 -W ignore tests/cli tests/estimators tests/plots tests/report
 
 .PHONY: mutants
-mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (half an hour)
+mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (a quarter of an hour)
 	$(BIN)/python tests/mutants/run.py
 
 .PHONY: bench
@@ -68,7 +68,7 @@ bench: $(STAMP) ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/kernels.py
 
 .PHONY: bench-data
-bench-data: $(STAMP) ## known noise, rounding and repeats in figures (half an hour)
+bench-data: $(STAMP) ## known noise, rounding and repeats in figures (a quarter of an hour)
 	$(BIN)/python benchmarks/data_as_they_come.py
 
 .PHONY: race
