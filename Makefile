@@ -48,7 +48,7 @@ test: lint docs ## lint, build the documentation, then every test (two processes
 
 .PHONY: test-heavy
 test-heavy: $(STAMP) ## statistical checks, fuzzer, stops and resumes at full length
-	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical tests/fuzz tests/chains
+	$(BIN)/python benchmarks/heavy.py
 
 .PHONY: oldest
 oldest: ## the tests of what users touch, with the oldest versions that are allowed
@@ -68,7 +68,7 @@ bench: $(STAMP) ## speed, as ratios measured in one run
 	$(BIN)/python benchmarks/kernels.py
 
 .PHONY: bench-data
-bench-data: $(STAMP) ## known noise, rounding and repeats in figures (a quarter of an hour)
+bench-data: $(STAMP) ## known noise, rounding and repeats in figures (half an hour)
 	$(BIN)/python benchmarks/data_as_they_come.py
 
 .PHONY: race
