@@ -378,6 +378,8 @@ class Weighed(NamedTuple):
         return self.k < most and self.effective > USABLE_ESS
 
     def __str__(self) -> str:
+        if not self.candidates:
+            return "A first answer by short chains, for this model has no Gaussian to begin with"
         how = "short chains from around the mode" if self.settled else "a Gaussian around the mode"
         return (
             f"A first answer by {how}: of {self.candidates} candidates the weights leave "
