@@ -69,8 +69,10 @@ def test_in_a_basis(key):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = ESTIMATORS[key](
-            method="fast", chains=2, random_state=1, approximation=gplc.Hilbert(12, 2.5, 8)
-            if key == "gplc" else gplc.Hilbert(12, 2.5),
+            method="fast",
+            chains=2,
+            random_state=1,
+            approximation=gplc.Hilbert(12, 2.5, 8) if key == "gplc" else gplc.Hilbert(12, 2.5),
         ).fit(data.X, data.y)
     assert model.approximation_ is not None
     assert np.isfinite(model.predict_dist(data.X).logpdf(data.y)).all()
@@ -81,8 +83,10 @@ def by_quadrature(model):
     axes = [np.linspace(m - 4 * s, m + 4 * s, 41) for m, s in zip(*moments(model), strict=True)]
     logs = np.array(
         [
-            [[model.log_density(Unknowns(np.array([a, b, c]), np.empty(0))) for c in axes[2]]
-             for b in axes[1]]
+            [
+                [model.log_density(Unknowns(np.array([a, b, c]), np.empty(0))) for c in axes[2]]
+                for b in axes[1]
+            ]
             for a in axes[0]
         ]
     )

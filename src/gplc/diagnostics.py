@@ -479,8 +479,9 @@ class Diagnostics:
         ESS above 100. Hyperparameters of a fit that is usable may not have converged.
         """
         if self._by_weights is not None:
-            usable = Level.USABLE if self._by_weights.usable else Level.DO_NOT_USE
-            return Level.FINE if self._by_weights.fine else usable
+            if self._by_weights.fine:
+                return Level.FINE
+            return Level.USABLE if self._by_weights.usable else Level.DO_NOT_USE
         if not self.problems:
             return Level.FINE
         usable = all(row.usable for row in self.predictions.values())

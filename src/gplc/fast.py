@@ -10,9 +10,9 @@ is made from the curvature at the mode, by differences of the gradient. Candidat
     weight = p(theta, v, y) / q(theta, v),
 
 smoothed by a Pareto distribution, whose shape k tells whether weights can be trusted (Vehtari,
-Simpson, Gelman, Yao and Gabry 2024). Draws are chosen from the candidates as often as their weights
-say, so that all that follows takes them for what they are: draws of the posterior. Where k is too
-large, short chains begin at some of them and are judged as chains are.
+Simpson, Gelman, Yao and Gabry 2024). Draws are chosen from the candidates as often as their
+weights say, so that all that follows takes them for draws of the posterior. Where k is too large
+and iterations are cheap, short chains begin at some of them and are judged as chains are.
 """
 
 import time
@@ -123,7 +123,7 @@ class Proposal:
         step = mean - centre[:k]
         centre[:k] = mean
         centre[k:] += self.across @ step
-        return replace(self, centre=centre, root=root)
+        return replace(self, centre=centre, root=np.asarray(root, dtype=np.float64))
 
 
 def _climbed(point: Point, target: GradientTarget, steps: int) -> Point:
@@ -144,7 +144,8 @@ def _climbed(point: Point, target: GradientTarget, steps: int) -> Point:
 
     if not impossible(point.log_density):
         options = {"maxiter": steps, "maxcor": 20}
-        minimize(downhill, point.position, jac=True, method="L-BFGS-B", options=options)
+        search: Any = minimize  # whose types know of no function that gives its gradient too
+        search(downhill, point.position, jac=True, method="L-BFGS-B", options=options)
     return best
 
 
@@ -153,8 +154,11 @@ def _begun(model: Model, rng: np.random.Generator) -> Any:
     smaller = model.smaller(rng)
     if smaller is not None:
         return model.state(_mode(smaller, rng).payload.unknowns)
-    found = []
+    found: list[Point] = []
     for number in range(STARTS):
+        # Densities in different coordinates for latent values cannot be compared.
+        if found and model.n_latent:
+            break
         units = rng.uniform(-1.0, 1.0, len(model.names)) * (number > 0)
         theta = model.starting_theta(units)
         state = model.state(Unknowns(theta, model.starting_latent(rng, theta)))

@@ -497,9 +497,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
         _check.one_of("method", self.method, ("mcmc", "fast"))
         if self.method == "fast" and self.checkpoint is not None:
-            raise ValueError(
-                "checkpoint is for chains, and method='fast' has none; leave it out"
-            )
+            raise ValueError("checkpoint is for chains, and method='fast' has none; leave it out")
         for name in ("standardize", "learned_noise"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):

@@ -55,7 +55,8 @@ def _of_covariates(
     twin = _twin(estimator, model)
     if twin is None:
         return _short_chains(model, seed, count)
-    made = first_answer(twin, seed, count)
+    # Short chains would take most of the time, and not be long enough (benchmarks/NOTES.md).
+    made = first_answer(twin, seed, count, settle=False)
     rng = np.random.default_rng([*_entropy(seed), LATENT_KEY])
     unknowns = [
         Unknowns(chain.theta[draw], twin.drawn_covariate(rng, Unknowns(theta, latent)))
