@@ -342,7 +342,7 @@ def first_answer(
         raise ValueError(
             "the fast method finds nothing possible near the mode; fit with method='mcmc'"
         )
-    told = Weighed(k, 1.0 / float(np.sum(shares**2)), count, False)
+    told = Weighed(k, 1.0 / float(np.sum(shares**2)), shares.size, False)
     trusted = k < good_k(shares.size) and told.effective > KEPT / 4
     if settle and not trusted and model.may_settle(SETTLED_ROWS, SETTLED_CASES):
         places = resampled(rng, shares, chains)
