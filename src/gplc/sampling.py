@@ -14,7 +14,7 @@ import numpy as np
 from gplc import _check, storage
 from gplc._files import Claim, FileError
 from gplc.chains import Chain, run_chains, scheme_of, with_judged
-from gplc.diagnostics import converged, table, worst_rhat
+from gplc.diagnostics import Weighed, converged, table, worst_rhat
 from gplc.draws import Draws
 from gplc.models.base import Model, Update
 
@@ -66,6 +66,7 @@ class Run(NamedTuple):
     chains: list[Chain]
     seed: np.random.SeedSequence
     stopped: str
+    weighed: Weighed | None = None  # of the fast method
 
 
 def sample(

@@ -95,6 +95,7 @@ FIT_TEXTS = {
         "n_chains": int,
         "n_draws": int,
         "stopped": str,
+        "weighed": ([(int, float, bool)], None),
         "modes": ({"groups": [[int]], "gap": NUMBER, "worst": str}, None),
     },
 }
@@ -281,6 +282,8 @@ def _bring_up_to_date(records: dict[str, Any], written: int) -> None:
         records["diagnostics"]["modes"] = None
         for name in NO_LONGER_JUDGED:
             records["diagnostics"]["rows"].pop(name, None)
+    if isinstance(records.get("diagnostics"), dict):
+        records["diagnostics"].setdefault("weighed", None)  # files from before the fast method
     if written > 1:
         return
     for record in records["chains"]:

@@ -19,6 +19,8 @@ DEFAULT_MODEL = "gplc"
 # A run that was stopped by the clock goes on to so many draws: with fewer nothing can be said.
 LEAST_DRAWS = 200
 RESUME_GROWTH = 0.3
+# Draws that chains begin with after the fast method.
+FIRST_DRAWS = 500
 # Up to so many rows it costs little to say how the residual SD varies.
 TELLING_ROWS = 1000
 
@@ -53,6 +55,7 @@ def _known_model(key: str) -> str:
     "gplc fit data.parquet -y price -x area,age --model gplv --max-seconds 600",
     "gplc fit data.csv -y y --exclude id,date --decimal , --drop-missing",
     "gplc fit stars.csv -y flux --noise-column flux_error",
+    "gplc fit data.csv -y y --fast",
     "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
     kind=NamingModels,
 )
@@ -82,6 +85,7 @@ def fit(
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 500,
     max_seconds: options.MaxSeconds = None,
     approximation: options.ApproximationName = "auto",
+    fast: options.Fast = False,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     checkpoint: Annotated[
@@ -125,6 +129,7 @@ def fit(
         checkpoint=checkpoint,
         progress="auto",
         approximation=options.approximation_in(approximation),
+        method="fast" if fast else "mcmc",
     )
     estimator = models[model]
     if max_rows is None:
@@ -192,6 +197,8 @@ def resume(
 def _extend_until_good(model: Any, seconds: float) -> None:
     """Extend by a share of what there is, until converged or the time is up."""
     ends = time.monotonic() + seconds
+    if model.diagnostics_.weighed is not None:  # its few draws say nothing of how many are needed
+        model.set_params(max_seconds=seconds).extend(FIRST_DRAWS)
     while not model.diagnostics_.ok and (left := ends - time.monotonic()) > 0:
         model.set_params(max_seconds=left)
         model.extend(max(LEAST_DRAWS, round(RESUME_GROWTH * model.diagnostics_.n_draws)))
@@ -203,7 +210,8 @@ def _finish(model: Any, out: str, as_json: bool, strict: bool) -> None:
     The file says how many draws there are, not how long they took: so the fit can be repeated.
     """
     told = model.diagnostics_
-    model.set_params(draws=told.n_draws, max_seconds=None).save(out)
+    fast = {} if told.weighed is not None else {"method": "mcmc"}
+    model.set_params(draws=told.n_draws, max_seconds=None, **fast).save(out)
     record = _fit_record(model, out)
     if as_json:
         print_json(record)
@@ -236,6 +244,7 @@ def _fit_record(model: Any, out: str) -> dict[str, Any]:
         "level": str(told.level),
         "prediction_error": told.prediction_error,
         "verdict": told.verdict_for(Advice.in_shell(out)),
+        "method": "mcmc" if told.weighed is None else "fast",
         "version": __version__,
     }
     if len(y) <= TELLING_ROWS:
@@ -256,5 +265,10 @@ def _in_words(record: dict[str, Any]) -> str:
         told = f"{high:.3g} everywhere" if same else f"from {low:.3g} to {high:.3g}"
         lines.append(f"Residual SD of {record['target']}: {told}.")
     lines.append(f"Verdict: {record['verdict']}")
+    if record["method"] == "fast":
+        lines.append(
+            "This is a first answer, not a run of chains: "
+            f"`gplc resume {shlex.quote(record['fit'])}` samples from here on."
+        )
     lines.append(f"Saved in {record['fit']}.")
     return "\n".join(lines)

@@ -101,6 +101,13 @@ FitRows = Annotated[
         help="Refuse larger tables. By default 5,000 if the model is exact, 2 million if not.",
     ),
 ]
+Fast = Annotated[
+    bool,
+    typer.Option(
+        "--fast",
+        help="A first answer in seconds: a Gaussian around the mode, with a verdict.",
+    ),
+]
 ApproximationName = Annotated[
     str,
     typer.Option(

@@ -36,6 +36,7 @@ from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missi
 from gplc.estimators.category_kernels import with_levels
 from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
+from gplc.estimators.first_answers import begun_from, first_run, pilot
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
 from gplc.estimators.prior_table import PriorTable, prior_table
@@ -54,6 +55,7 @@ from gplc.estimators.sizes import (
     ROUNDS,
     TOLERATED_ERROR,
     affordable,
+    by_chain,
     chosen_axes,
     measured_error,
     ranges_of,
@@ -158,6 +160,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     resolution: float | Literal["auto"] | None = None
     target_transform: Any = None
     approximation: Approximation = "auto"
+    method: Literal["mcmc", "fast"] = "mcmc"
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -284,10 +287,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             def make(X: Array, y: Array, axes: Axes) -> Any:
                 return self._model(X, y, None, axes)
 
-            axes = chosen_axes(make, X, y, wanted, self._has_latent)
+            how = pilot if self.method == "fast" else by_chain
+            axes = chosen_axes(make, X, y, wanted, self._has_latent, how)
         for rounds_left in reversed(range(ROUNDS)):
             self.model_ = model = self._model(X, y, noise, axes)
-            run = sample(model, self._plan(model), seed, self._marks(model))
+            run = self._run(model, seed)
             self.seed_ = run.seed
             self._take_chains(run.chains)
             better = self._better_axes(wanted)
@@ -295,6 +299,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 break
             axes = better
         self._take(run)
+
+    def _run(self, model: Model, seed: np.random.SeedSequence) -> Run:
+        plan = self._plan(model)
+        if self.method == "fast":
+            return first_run(self, model, seed)
+        return sample(model, plan, seed, self._marks(model))
 
     def in_basis(self, X: Any, noise_std: Any = None) -> bool:
         """Whether a fit of these rows would be made in a basis, and so cost no more than they do.
@@ -405,17 +415,23 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         Returns
         -------
         self
-            The same as if it had been fitted with so many more draws at once.
+            The same as if it had been fitted with so many more draws at once. After the fast
+            method chains begin where its draws are, with a warm-up, and theirs take the place of
+            these.
         """
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
         done, kept = self.chains_[0].position.iteration, self.chains_[0].log_density.size
+        begun = self.chains_
+        if self.diagnostics_.weighed is not None:
+            done, kept = self.warmup, 0
+            begun = begun_from(self.model_, begun, self.seed_)
         plan = self._plan(self.model_)._replace(
             chains=len(self.chains_), draws=kept + draws, warmup=done - kept
         )
         with _unchanged_on_error(self):
             marks = self._marks(self.model_)
-            self._take(sample(self.model_, plan, self.seed_, marks, self.chains_))
+            self._take(sample(self.model_, plan, self.seed_, marks, begun))
         return self._unless_interrupted()
 
     @property
@@ -491,6 +507,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 f"approximation must be None, 'auto' or Hilbert(...), got "
                 f"{_check.shown(self.approximation)}; 'auto' is a good choice"
             )
+        _check.one_of("method", self.method, ("mcmc", "fast"))
+        if self.method == "fast" and self.checkpoint is not None:
+            raise ValueError("checkpoint is for chains, and method='fast' has none; leave it out")
         for name in ("standardize", "learned_noise"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
@@ -613,7 +632,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         """Set everything that follows from a run, and warn unless it is fine."""
         self.seed_ = run.seed
         self._take_chains(run.chains)
-        told = diagnose(self.draws_, run.chains, run.stopped)
+        told = diagnose(self.draws_, run.chains, run.stopped, run.weighed)
         rows = {with_names(cast(HasData, self), name): row for name, row in told.rows.items()}
         self.diagnostics_ = self._in_users_units(dataclasses.replace(told, rows=rows))
         if not self.diagnostics_.ok:
@@ -877,6 +896,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
         _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        if refit and self.diagnostics_.weighed is not None:
+            raise ValueError(
+                f"refit must be 0 after the fast method, got {refit}: chains that fit rows again "
+                "have to learn first; call extend(1000) before"
+            )
         # Rows x draws are kept: with very many rows, of which each tells next to nothing, fewer.
         draws = min(draws, max(len(self.chains_), MOST_LEFT_OUT // self.model_.n))
         key = draws, refit

@@ -70,3 +70,31 @@ class RowsHere:
         stride = -(-self.n // most)
         first = int(rng.integers(stride))
         return self.X[first::stride], self.y[first::stride]
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """Some rows that stand for many: each counts several times.
+
+    Examples
+    --------
+    >>> rows = CountedRows(RowsHere(np.ones((3, 1)), np.arange(3.0)), 10.0)
+    >>> [float(each) for each in rows.total(lambda X, y: (y.sum(),))]
+    [30.0]
+    """
+
+    rows: Rows
+    times: float
+
+    @property
+    def n(self) -> int:
+        """Of those they stand for."""
+        return round(self.rows.n * self.times)
+
+    def total(self, task: Task) -> tuple[Array, ...]:
+        """The sum, as often as each row counts."""
+        return tuple(np.asarray(self.times * each) for each in self.rows.total(task))
+
+    def some(self, rng: np.random.Generator, most: int) -> tuple[Array, Array]:
+        """Of the rows that there are."""
+        return self.rows.some(rng, most)

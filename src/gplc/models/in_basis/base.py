@@ -20,7 +20,7 @@ from gplc.models.in_basis.frame import Evidence, Frame, dense_places
 from gplc.models.landmarks import Landmarks, landmarks_of
 from gplc.models.left_out import LeftOut
 from gplc.processes.hilbert import Axes, Basis
-from gplc.processes.rows import Rows, RowsHere, Task
+from gplc.processes.rows import CountedRows, Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
 from gplc.samplers.protocol import FrameTarget, GradientTarget, Point
 from gplc.samplers.slice import OccasionalSlice
@@ -30,6 +30,8 @@ from gplc.samplers.slice import OccasionalSlice
 TRIED, LANDMARK_ROWS, EVIDENCE_ROWS, FIRST_ROWS = 50, 5000, 1024, 1000
 # A chain of more rows than these begins with a part of them.
 SMALLEST_START = 2000
+# The fast method gathers evidence so often, and has the curvature from so many rows.
+GATHERED, CURVED_ROWS = 16, 20_000
 # What the noise learns is sampled by slices besides, in such a share of the iterations: little
 # noise can be nearly no noise, over a wide range.
 WIDE_SHARE = 0.5
@@ -132,6 +134,15 @@ class InBasis(Model):
         stride = -(-self.n // LANDMARK_ROWS)
         found = landmarks_of(self.X[::stride], self.y[::stride])
         return found._replace(rows=found.rows * stride)
+
+    @property
+    def work(self) -> float:
+        """What a density costs: a pass over the rows."""
+        return self.n / 5000.0
+
+    def may_settle(self, rows: int, cases: int) -> bool:
+        """With at most so many rows."""
+        return self.n <= rows
 
     def with_data(self, y: ArrayLike) -> Self:
         """The same model of other responses."""
@@ -310,6 +321,26 @@ class WithCoefficients(InBasis):
             ]
         share = self.rows.n / len(X)
         return Evidence.of(*state.unknowns, np.hstack(told), of_noise, share, self.dense_places)
+
+    # What the fast method asks.
+
+    def gathered(self, rng: np.random.Generator, state: Any) -> Array:
+        """What rows tell of the coefficients near a state, several times."""
+        told = [self.evidence(rng, state) for _ in range(GATHERED)]
+        return np.asarray(np.mean(told, axis=0))
+
+    def around(self, state: Any, gathered: Array) -> tuple[Point, GradientTarget]:
+        """Theta and the coefficients in the coordinates of a frame."""
+        return self._given_frame(state, gathered)
+
+    def fewer_rows(self, rng: np.random.Generator) -> Self:
+        """Some rows, each of which counts for many."""
+        if self.rows.n <= CURVED_ROWS:
+            return self
+        X, y = self.rows.some(rng, CURVED_ROWS)
+        other = self.with_rows(X, y)
+        other.rows = CountedRows(other.rows, self.rows.n / len(y))
+        return other
 
     def _given_frame(self, state: BasisState, frame: Array) -> tuple[Point, GradientTarget]:
         framed = Frame(self, frame)

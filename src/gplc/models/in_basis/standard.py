@@ -87,6 +87,11 @@ class StandardInBasis(InBasis, Standard):
         """A factor of the matrix of coefficients."""
         return self.bases[0].size ** 2
 
+    @property
+    def work(self) -> float:
+        """That of a factor of the coefficients."""
+        return (self.bases[0].size / 150.0) ** 2
+
     def with_rows(self, X: Array, y: Array) -> Self:
         """The same model of other rows."""
         other = super().with_rows(X, y)
