@@ -120,13 +120,25 @@ class InBasis(Model):
 
     def with_rows(self, X: Array, y: Array) -> Self:
         """The same model of other rows."""
+        return self.on_rows(RowsHere(np.ascontiguousarray(X), np.ascontiguousarray(y)))
+
+    def on_rows(self, rows: Rows) -> Self:
+        """The same model of rows wherever they are."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.__dict__.pop("landmarks", None)
-        other.X, other.y = np.ascontiguousarray(X), np.ascontiguousarray(y)
-        other.rows = RowsHere(other.X, other.y)
+        other.X, other.y, other.rows = rows.X, rows.y, rows
         other._begin_ledger()
         return other
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether chains are threads, since others do the sums."""
+        return self.rows.shared
+
+    def apart(self) -> Self:
+        """The same model with a ledger of its own, for another thread."""
+        return self.on_rows(self.rows)
 
     def _landmarks(self) -> Landmarks:
         stride = -(-self.n // LANDMARK_ROWS)
@@ -259,7 +271,7 @@ class WithCoefficients(InBasis):
         """A tenth of the rows, unless that is few."""
         if self.rows.n <= SMALLEST_START:
             return None
-        return self.with_rows(*self.rows.some(rng, max(self.rows.n // 10, SMALLEST_START // 2)))
+        return self.on_rows(self.rows.fewer(rng, max(self.rows.n // 10, SMALLEST_START // 2)))
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """U ~ N(0, I)."""

@@ -87,10 +87,11 @@ class StandardInBasis(InBasis, Standard):
         """A factor of the matrix of coefficients."""
         return self.bases[0].size ** 2
 
-    def with_rows(self, X: Array, y: Array) -> Self:
-        """The same model of other rows."""
-        other = super().with_rows(X, y)
-        other._moments = None
+    def on_rows(self, rows: Rows) -> Self:
+        """The same model of rows wherever they are."""
+        other = super().on_rows(rows)
+        if rows is not self.rows:
+            other._moments = None
         return other
 
     @property
