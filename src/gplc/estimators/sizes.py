@@ -36,12 +36,18 @@ def ranges_of(X: Array) -> list[tuple[float, float]]:
     return list(zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True))
 
 
-def chosen_axes(make: Make, X: Array, y: Array, wanted: Hilbert, with_latent: bool) -> Axes:
+def chosen_axes(
+    make: Make,
+    X: Array,
+    y: Array,
+    wanted: Hilbert,
+    with_latent: bool,
+    ranges: list[tuple[float, float]],
+) -> Axes:
     """Axes that suit the length scales which a few rows have, where they are not given.
 
     The answer depends on the data alone.
     """
-    ranges = ranges_of(X)
     halves = [max(0.5 * (highest - lowest), 1e-3) for lowest, highest in ranges]
     if wanted.is_complete(with_latent):
         return wanted.axes(ranges, None, with_latent)

@@ -121,6 +121,15 @@ class DistantRows:
         """Whether others do the sums."""
         return self.shards.shared
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy in another process cannot have the client of a cluster."""
+        if self.shards.shared:
+            if self.n == len(self.y):
+                return RowsHere, (self.X, self.y)
+            return RowsGone, (self.n, self.X, self.y)
+        values = (self.shards, self.X, self.y, self.ranges, self.first, self.stride)
+        return DistantRows, values
+
     def total(self, task: Task) -> tuple[Array, ...]:
         """Shard after shard, in their order, whoever has made their sums."""
         return added(
@@ -207,6 +216,11 @@ class FileShards:
 
     def _shard(self, begin: int, end: int) -> Array:
         width = 8 * self.columns
+        if not self.path.exists():
+            raise FileError(
+                f"the rows of this fit were in {self.path}, which is gone; fit them again, with a "
+                "checkpoint= to go on from"
+            )
         values = np.fromfile(self.path, count=(end - begin) * self.columns, offset=begin * width)
         return values.reshape(end - begin, self.columns)
 

@@ -8,6 +8,7 @@ what the noise learns.
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from gplc.models.base import Model, Part, Unknowns, Update
 from gplc.models.in_basis.frame import Evidence, Frame, dense_places
 from gplc.models.landmarks import Landmarks, landmarks_of
 from gplc.models.left_out import LeftOut
+from gplc.processes.distant import RowsGone
 from gplc.processes.hilbert import Axes, Basis
 from gplc.processes.rows import Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
@@ -135,6 +137,19 @@ class InBasis(Model):
     def in_threads(self) -> bool:
         """Whether chains are threads, since others do the sums."""
         return self.rows.shared
+
+    def told(self) -> dict[str, Array]:
+        """What a file has to keep of rows that it does not hold."""
+        return {}
+
+    def with_told(self, arrays: Mapping[str, Array]) -> Self:
+        """The model with that."""
+        return self
+
+    def check_rows(self) -> None:
+        """Refuse to sample if the rows are out of reach."""
+        if isinstance(self.rows, RowsGone):
+            self.rows.total(lambda X, y: ())
 
     def apart(self) -> Self:
         """The same model with a ledger of its own, for another thread."""
