@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from gplc import _check
 from gplc._cells import numbers
-from gplc._files import FileError, name_of
-from gplc._tables import Reading, read_chunks
+from gplc._files import FileError, name_of, optional
+from gplc._tables import Reading, delimiter_of, read_chunks, table_format
 from gplc._types import Array
 from gplc.estimators.scaling import Scaling
 from gplc.processes import cluster
@@ -229,6 +229,36 @@ def open_rows(
         raise FileError(f"{name_of(place)} has {shards.n} usable rows; 2 are needed")
     columns = FileColumns(shards, names, target, dropped)
     return columns, FileTarget(columns)
+
+
+def read_on_cluster(
+    path: str, target: str, features: list[str], reading: Reading, drop: bool, scheduler: str
+) -> tuple[Any, Any]:
+    """Inputs and response of a table as data frames of Dask, read by the workers of a cluster.
+
+    They have to find the file under the same path.
+    """
+    form = table_format(path)
+    if form not in ("csv", "tsv", "parquet"):
+        raise FileError(f"{path}: workers of a cluster read CSV or Parquet only; convert it")
+    cluster.client_at(scheduler)
+    frames = optional("dask.dataframe", "a table on a Dask cluster", "dask")
+    columns = [*features, target]
+    if form == "parquet":
+        frame = frames.read_parquet(path, columns=columns)
+    else:
+        between = reading.delimiter or delimiter_of(path)
+        frame = frames.read_csv(
+            path,
+            usecols=columns,
+            sep=between,
+            decimal=reading.decimal or ".",
+            encoding=reading.encoding or "utf-8",
+            dtype=dict.fromkeys(columns, "float64"),
+        )
+    if drop:
+        frame = frame.dropna()
+    return frame[features], frame[target]
 
 
 def is_distant(X: Any, y: Any) -> bool:
