@@ -46,7 +46,7 @@ ARRAYS = {CHECKPOINT: RUN_ARRAYS, FIT: RUN_ARRAYS | FIT_ARRAYS}
 OPTIONAL_ARRAYS = {
     "known_sd": ("row",),
     # What all rows have told the standard model, if they are not in the file.
-    "squares": ("function", "function"),
+    "squares": ("function", "with_function"),
     "products": ("function",),
     "total": (),
 }

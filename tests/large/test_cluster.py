@@ -25,7 +25,7 @@ distributed = pytest.importorskip("distributed")
 
 SMALL = gplc.Hilbert(functions=10, boundary=2.0, latent_functions=5, latent_boundary=2.0)
 SETTINGS = {"chains": 2, "draws": 5, "warmup": 5, "random_state": 0, "approximation": SMALL}
-LOCAL = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+LOCAL = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:covariances in the basis"),

@@ -61,10 +61,10 @@ def check_versions(client: Any) -> None:
                 "there"
             )
         if version != __version__:
-            raise ValueError(_other_version(address, version))
+            raise ValueError(_other_version(address, version, __version__))
 
 
-def _other_version(address: str, version: str, wanted: str = __version__) -> str:
+def _other_version(address: str, version: str, wanted: str) -> str:
     return (
         f"the Dask worker {address} has gplc {version}, and this process {wanted}; install the "
         "same version on all"

@@ -106,7 +106,7 @@ class StandardInBasis(InBasis, Standard):
     def with_told(self, arrays: Mapping[str, Array]) -> Self:
         """With the moments of a file."""
         values = arrays["squares"], arrays["products"], float(arrays["total"])
-        if arrays["products"].size != self.bases[0].size:
+        if arrays["squares"].shape != (self.bases[0].size,) * 2:
             raise ValueError("what its rows have told is not of its basis; use another copy")
         self._moments = Moments(*values, self.rows.n)
         return self
