@@ -185,6 +185,12 @@ def training_data(model: HasData) -> tuple[Array, Array]:
     return inputs, response if model.transform_ is None else model.transform_.back(response)
 
 
+def n_rows(model: HasData) -> int:
+    """Rows that a model was fitted to, of which `training_data` has some if they are very many."""
+    rows = getattr(model.model_, "rows", None)
+    return len(model.model_.y) if rows is None else int(rows.n)
+
+
 def known_noise(model: HasData) -> Array | None:
     """SDs of the noise that is known of the training rows, in units of y; None if none is.
 

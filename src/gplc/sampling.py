@@ -131,6 +131,11 @@ def sample(
         if now is None or now[0].log_density.size == 0:
             raise  # nothing to keep yet
         stopped = f"Interrupted after {now[0].log_density.size} draws a chain, which are kept."
+    except ConnectionError:
+        # A cluster that was lost: what there is can go on from the checkpoint.
+        if watcher.latest is not None:
+            watcher.save(watcher.latest)
+        raise
     finally:
         watcher.close()
     watcher.save(now)

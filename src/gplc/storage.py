@@ -43,7 +43,13 @@ FIT_ARRAYS = {
 }
 ARRAYS = {CHECKPOINT: RUN_ARRAYS, FIT: RUN_ARRAYS | FIT_ARRAYS}
 # What a fit may have besides, if its data have it.
-OPTIONAL_ARRAYS = {"known_sd": ("row",)}
+OPTIONAL_ARRAYS = {
+    "known_sd": ("row",),
+    # What all rows have told the standard model, if they are not in the file.
+    "squares": ("function", "with_function"),
+    "products": ("function",),
+    "total": (),
+}
 
 # JSON by example: [t] is a list of t, {str: t} a mapping, {"name": t, ...} exactly these entries,
 # (t, u) either of them, and object anything that is not nested too deeply.

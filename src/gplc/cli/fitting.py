@@ -57,6 +57,7 @@ def _known_model(key: str) -> str:
     "gplc fit stars.csv -y flux --noise-column flux_error",
     "gplc fit data.csv -y y --fast",
     "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
+    "gplc fit big.parquet -y y --scheduler tcp://10.0.0.1:8786 --checkpoint big.ckpt",
     kind=NamingModels,
 )
 def fit(
@@ -86,6 +87,7 @@ def fit(
     max_seconds: options.MaxSeconds = None,
     approximation: options.ApproximationName = "auto",
     fast: options.Fast = False,
+    scheduler: options.Scheduler = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     checkpoint: Annotated[
@@ -101,6 +103,7 @@ def fit(
     as_json: options.AsJson = False,
 ) -> None:
     """Fit a model to a table and save it."""
+    from gplc._tables import is_large
     from gplc.comparison import every_model
 
     count = options.draws_in(draws)
@@ -110,8 +113,8 @@ def fit(
     options.check_out(name, replace=force or goes_on)
     how = options.reading(delimiter, decimal, encoding, sheet)
     columns = options.Columns(target, features, exclude, noise_column, weight_column)
-    most = options.MAX_BASIS_ROWS if max_rows is None else max_rows
-    table = options.read_data(data, columns, how, most, drop_missing)
+    in_memory = (noise_column, weight_column, resolution, transform) != (None,) * 4
+    in_memory = in_memory or max_rows is not None or approximation == "none"
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
@@ -130,13 +133,20 @@ def fit(
         progress="auto",
         approximation=options.approximation_in(approximation),
         method="fast" if fast else "mcmc",
+        scheduler=scheduler,
     )
     estimator = models[model]
-    if max_rows is None:
-        options.check_rows(estimator, table, data)
+    if scheduler is not None or (is_large(data) and not in_memory):
+        X, y = options.rows_elsewhere(data, columns, how, drop_missing, scheduler)
+        known: dict[str, Any] = {}
+    else:
+        most = options.MAX_BASIS_ROWS if max_rows is None else max_rows
+        X, y, known = options.read_data(data, columns, how, most, drop_missing).given()
+        if max_rows is None:
+            options.check_rows(estimator, X, known, data)
     with options.keeping_draws():
-        estimator.fit(table.X, table.y, **table.known())
-    estimator.origin_ |= _origin(data, name, table.X)
+        estimator.fit(X, y, **known)
+    estimator.origin_ |= _origin(data, name, X)
     done = estimator.diagnostics_
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
@@ -150,7 +160,7 @@ def _origin(data: str, out: str, X: Any) -> dict[str, str]:
     told = {"file": data, "fit": out}
     if Path(sys.argv[0]).stem in ("gplc", "__main__"):
         told["command"] = shlex.join(["gplc", *sys.argv[1:]])
-    if "left_out" in X.attrs:
+    if "left_out" in getattr(X, "attrs", {}):
         told["left out"] = X.attrs["left_out"]
     return told
 
@@ -232,7 +242,7 @@ def _fit_record(model: Any, out: str) -> dict[str, Any]:
     record = {
         "fit": out,
         "model": type(model).__name__,
-        "rows": len(y),
+        "rows": _fitted.n_rows(model),
         "target": _fitted.target_name(model),
         "features": _fitted.feature_names(model),
         "notes": model.notes_,

@@ -116,6 +116,13 @@ ApproximationName = Annotated[
         help="Beyond 1,000 rows: in a basis where there is one (auto), or exact (none).",
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Of a Dask scheduler, whose workers read CSV or Parquet and do the sums.",
+    ),
+]
 MaxRows = Annotated[int, typer.Option(help="Refuse larger tables: the cost grows as rows^3.")]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing inputs.")
@@ -254,6 +261,10 @@ class TableData(NamedTuple):
         told = {"noise_std": self.noise_std, "sample_weight": self.sample_weight}
         return {name: values for name, values in told.items() if values is not None}
 
+    def given(self) -> tuple[Any, Any, dict[str, Any]]:
+        """What `fit` is to be given."""
+        return self.X, self.y, self.known()
+
     def with_response(self) -> "TableData":
         """Rows whose response is there."""
         kept = self.y.notna()
@@ -276,13 +287,36 @@ def approximation_in(text: str) -> Any:
     return "auto" if text == "auto" else None
 
 
-def check_rows(estimator: Any, table: TableData, data: str) -> None:
+def check_rows(estimator: Any, X: Any, known: dict[str, Any], data: str) -> None:
     """Refuse a table that is too large for an exact model, if that is what would be fitted."""
     from gplc._tables import too_large
 
-    rows = len(table.X)
-    if rows > MAX_ROWS and not estimator.in_basis(table.X, **table.known()):
+    if len(X) > MAX_ROWS and not estimator.in_basis(X, known.get("noise_std")):
         raise too_large(data, MAX_ROWS)
+
+
+def rows_elsewhere(
+    data: str,
+    columns: Columns,
+    how: "Reading",
+    drop_missing: bool,
+    scheduler: str | None,
+) -> tuple[Any, Any]:
+    """X and y of a large table, which is read in parts: here, or by workers of a cluster."""
+    from gplc._tables import read_chunks
+    from gplc.estimators import open_rows
+
+    frame = next(read_chunks(data, how))
+    chosen = columns.inputs(frame, data)
+    if scheduler is None:
+        return open_rows(data, columns.target, chosen, reading=how, drop_missing=drop_missing)
+    # Looks at the first rows as any table is looked at, before the workers do.
+    from gplc._cells import numbers
+    from gplc.estimators.distant import read_on_cluster
+
+    used = [*chosen, columns.target]
+    numbers(frame, used, data, decimal=how.decimal, keep_missing=drop_missing, optional=chosen)
+    return read_on_cluster(data, columns.target, chosen, how, drop_missing, scheduler)
 
 
 def resolution_in(text: str | None) -> Any:

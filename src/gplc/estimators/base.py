@@ -35,6 +35,7 @@ from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
 from gplc.estimators.category_kernels import with_levels
 from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
+from gplc.estimators.distant import distant_of, is_distant, prepared
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
 from gplc.estimators.first_answers import begun_from, first_run, pilot
 from gplc.estimators.left_out import chain_weights, leave_one_out
@@ -70,6 +71,7 @@ from gplc.models.in_basis import IN_BASIS, InBasis
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
 from gplc.predictive import Predictive
 from gplc.priors import PriorLike
+from gplc.processes.distant import DistantRows, RowsGone
 from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
@@ -161,6 +163,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     target_transform: Any = None
     approximation: Approximation = "auto"
     method: Literal["mcmc", "fast"] = "mcmc"
+    scheduler: str | None = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -214,7 +217,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, p) array-like or data frame
-            Inputs, n at least 2, none missing.
+            Inputs, n at least 2, none missing. A Dask array or data frame stays where it is, and
+            so does what `gplc.open_rows` gives.
         y : (n,) array-like
             Responses. Rows without one (NaN) are left out, with a warning that counts them.
         noise_std : float or (n,) array-like, optional
@@ -231,7 +235,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            prepared = self._prepared(X, y, noise_std, sample_weight)
+            prepared: tuple[Any, ...]
+            if is_distant(X, y):
+                prepared = self._prepared_elsewhere(X, y, noise_std, sample_weight)
+            else:
+                prepared = self._prepared(X, y, noise_std, sample_weight)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._sample(*prepared)
@@ -278,19 +286,70 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.transform_ = transform
         return x_scaling.apply(inputs), y_scaling.apply(response), noise
 
-    def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
+    def _prepared_elsewhere(
+        self, X: Any, y: Any, noise_std: Any, sample_weight: Any
+    ) -> tuple[Array, Array, None, DistantRows]:
+        """The rows that are kept here in standard units, and all, where they are."""
+        self._refuse_elsewhere(X, noise_std, sample_weight)
+        distant = distant_of(X, y, self.scheduler)
+        if isinstance(self.approximation, str):  # else it was found out before
+            self._refuse_elsewhere(np.empty((2, distant.inputs)), None, None)
+        ready = prepared(distant, self.standardize, self.mean if callable(self.mean) else None)
+        self.x_scaling_, self.y_scaling_ = ready.x_scaling, ready.y_scaling
+        self.n_features_in_ = distant.inputs
+        if hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")  # noqa: B043 - set by scikit-learn, not declared
+        if distant.features is not None:
+            self.feature_names_in_ = np.array(distant.features, dtype=object)
+        self.target_name_ = distant.target
+        self.n_given_, self.n_dropped_ = distant.given, distant.dropped
+        self.resolution_ = self.transform_ = None
+        self._rows_digest = ready.digest
+        return ready.rows.X, ready.rows.y, None, ready.rows
+
+    def _refuse_elsewhere(self, X: Any, noise_std: Any, sample_weight: Any) -> None:
+        """Refuse what needs all rows in this process."""
+        given = {
+            "noise_std": noise_std is not None,
+            "sample_weight": sample_weight is not None,
+            "resolution": self.resolution is not None,
+            "target_transform": self.target_transform is not None,
+        }
+        why = ""
+        if found := [name for name, there in given.items() if there]:
+            why = f"{found[0]} is given; leave it out"
+        elif self.approximation is None:
+            why = "approximation is None, which is exact; leave it at 'auto'"
+        elif told := self._without_basis(X):
+            why = f"they need a basis, and {told}; change that"
+        if why:
+            raise ValueError(
+                f"rows in a file or on a cluster cannot be fitted as they are: {why}, or give "
+                "arrays in memory"
+            )
+
+    def _sample(
+        self, X: Array, y: Array, noise: Array | None, rows: DistantRows | None = None
+    ) -> None:
         """Set all that sampling sets; in a basis twice, if the first turns out too small."""
-        wanted, seed = self._wanted_basis(X, noise is not None), _seed(self.random_state)
+        seed = _seed(self.random_state)
+        if rows is None:
+            wanted = self._wanted_basis(X, noise is not None)
+        else:
+            wanted = self.approximation if isinstance(self.approximation, Hilbert) else Hilbert()
         axes = None
         if wanted is not None:
 
             def make(X: Array, y: Array, axes: Axes) -> Any:
                 return self._model(X, y, None, axes)
 
+            ranges = ranges_of(X) if rows is None else rows.ranges
             how = pilot if self.method == "fast" else by_chain
-            axes = chosen_axes(make, X, y, wanted, self._has_latent, how)
+            axes = chosen_axes(make, X, y, wanted, self._has_latent, ranges, how)
         for rounds_left in reversed(range(ROUNDS)):
             self.model_ = model = self._model(X, y, noise, axes)
+            if rows is not None:
+                self.model_ = model = model.on_rows(rows)
             run = self._run(model, seed)
             self.seed_ = run.seed
             self._take_chains(run.chains)
@@ -386,7 +445,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
             self._warn_of_error(error)
             return None
-        ranges = ranges_of(model.X)
+        ranges = model.rows.ranges
         halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
         theta = self.draws_.theta.reshape(-1, len(model.names))
         scales = scales_of(model, theta, halves)
@@ -421,6 +480,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
+        if isinstance(self.model_, InBasis):
+            self.model_.check_rows()
         done, kept = self.chains_[0].position.iteration, self.chains_[0].log_density.size
         begun = self.chains_
         if self.diagnostics_.weighed is not None:
@@ -452,6 +513,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             notes.append(
                 f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
                 f"noise of SD {rounding_sd(self.resolution_):.3g}."
+            )
+        if _is_elsewhere(self.model_) and self.model_.rows.n > self.model_.n:
+            notes.append(
+                f"Of {self.model_.rows.n} rows {self.model_.n}, chosen at random, are kept with "
+                "the fit: leave-one-out, checks and pictures are of these."
             )
         if self.transform_ is not None:
             power = self.transform_.power
@@ -620,6 +686,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             warmup=self.warmup,
             random_state=type(self.random_state).__name__ if generator else self.random_state,
             **({"axes": model.axes} if isinstance(model, InBasis) else {}),
+            **({"rows": self._rows_digest} if _is_elsewhere(model) else {}),
             **self._model_settings(),
             # Named only if there is any: so older checkpoints go on.
             **({} if model.known_noise is None else {"noise_std": model.known_noise.sds}),
@@ -680,7 +747,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
         save(self, path)
 
-    def _restore(self, saved: Saved, axes: Axes | None = None) -> Self:
+    def _restore(self, saved: Saved, axes: Axes | None = None, rows: int | None = None) -> Self:
         """Set all that a fit sets, from a file."""
         self._check_settings()
         arrays, records = saved.arrays, saved.records
@@ -691,6 +758,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.model_ = self._model(
             arrays["X"], arrays["y"], arrays.get("known_sd"), axes, rows_apart
         )
+        if rows is not None:
+            gone = RowsGone(rows, self.model_.X, self.model_.y)
+            self.model_ = self.model_.on_rows(gone).with_told(arrays)
+            self._rows_digest = ""
         self.approximation_ = None
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
@@ -1022,6 +1093,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if told is not None and "text/html" in bundle:
             bundle["text/html"] += told._repr_html_()
         return bundle
+
+
+def _is_elsewhere(model: Model) -> bool:
+    """Whether a model has rows that are not in this process."""
+    return isinstance(model, InBasis) and not model.rows.here
 
 
 def _family_of(model: Model, place: int) -> tuple[str, ...]:

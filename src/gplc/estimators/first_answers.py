@@ -8,7 +8,7 @@ import numpy as np
 from gplc._types import Array
 from gplc.chains import Chain, chain_seeds, start
 from gplc.diagnostics import Weighed
-from gplc.estimators.sizes import chosen_axes, n_products
+from gplc.estimators.sizes import chosen_axes, n_products, ranges_of
 from gplc.fast import Answer, as_chains, first_answer, likely_theta, settled
 from gplc.models.base import Model, Unknowns
 from gplc.models.in_basis import InBasis, LatentCovariateInBasis
@@ -87,7 +87,8 @@ def _twin(estimator: "BaseGP", model: Any) -> LatentCovariateInBasis | None:
         of_w = 1 if axes.latent is None else axes.latent.functions
         return n_products(axes) * of_w <= MOST_COEFFICIENTS
 
-    axes = chosen_axes(make, model.X, model.y, Hilbert(), True, narrow_pilot)
+    ranges = ranges_of(model.X)
+    axes = chosen_axes(make, model.X, model.y, Hilbert(), True, ranges, narrow_pilot)
     return make(model.X, model.y, axes) if small(axes) else None
 
 

@@ -47,13 +47,13 @@ def chosen_axes(
     y: Array,
     wanted: Hilbert,
     with_latent: bool,
+    ranges: list[tuple[float, float]],
     pilot: Callable[[InBasis], Array] = by_chain,
 ) -> Axes:
     """Axes that suit the length scales which a few rows have, where they are not given.
 
     The answer depends on the data alone. `pilot` draws hyperparameters of a model of a few rows.
     """
-    ranges = ranges_of(X)
     halves = [max(0.5 * (highest - lowest), 1e-3) for lowest, highest in ranges]
     if wanted.is_complete(with_latent):
         return wanted.axes(ranges, None, with_latent)

@@ -72,6 +72,9 @@ class StandardGP(BaseGP):
         "fast" is a first answer in seconds: draws from a Gaussian around the mode of the same
         posterior, weighed, with a verdict; `extend` then begins chains there. See
         docs/diagnostics.md.
+    scheduler : str, optional
+        Address of the Dask scheduler on whose workers a Dask X and y are fitted; by default that
+        of the current `distributed.Client`. Without either they are fitted here, from a file.
 
     Attributes
     ----------

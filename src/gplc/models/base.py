@@ -287,6 +287,15 @@ class Model(ABC):
         theta = self.priors.means + self.priors.sds * units
         return np.clip(theta, self.priors.lowest, self.priors.highest)
 
+    @property
+    def in_threads(self) -> bool:
+        """Whether chains have to be threads of this process, each with a copy (`apart`)."""
+        return False
+
+    def apart(self) -> Self:
+        """The same model with a ledger of its own."""
+        return self.with_data(self.y)
+
     def smaller(self, rng: np.random.Generator) -> Self | None:
         """The same model of a part of the rows, for a chain to begin with; None for none."""
         return None

@@ -8,6 +8,7 @@ what the noise learns.
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from gplc.models.base import Model, Part, Unknowns, Update
 from gplc.models.in_basis.frame import Evidence, Frame, dense_places
 from gplc.models.landmarks import Landmarks, landmarks_of
 from gplc.models.left_out import LeftOut
+from gplc.processes.distant import RowsGone
 from gplc.processes.hilbert import Axes, Basis
 from gplc.processes.rows import CountedRows, Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
@@ -122,13 +124,38 @@ class InBasis(Model):
 
     def with_rows(self, X: Array, y: Array) -> Self:
         """The same model of other rows."""
+        return self.on_rows(RowsHere(np.ascontiguousarray(X), np.ascontiguousarray(y)))
+
+    def on_rows(self, rows: Rows) -> Self:
+        """The same model of rows wherever they are."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.__dict__.pop("landmarks", None)
-        other.X, other.y = np.ascontiguousarray(X), np.ascontiguousarray(y)
-        other.rows = RowsHere(other.X, other.y)
+        other.X, other.y, other.rows = rows.X, rows.y, rows
         other._begin_ledger()
         return other
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether chains are threads, since others do the sums."""
+        return self.rows.shared
+
+    def told(self) -> dict[str, Array]:
+        """What a file has to keep of rows that it does not hold."""
+        return {}
+
+    def with_told(self, arrays: Mapping[str, Array]) -> Self:
+        """The model with that."""
+        return self
+
+    def check_rows(self) -> None:
+        """Refuse to sample if the rows are out of reach."""
+        if isinstance(self.rows, RowsGone):
+            self.rows.total(lambda X, y: ())
+
+    def apart(self) -> Self:
+        """The same model with a ledger of its own, for another thread."""
+        return self.on_rows(self.rows)
 
     def _landmarks(self) -> Landmarks:
         stride = -(-self.n // LANDMARK_ROWS)
@@ -270,7 +297,7 @@ class WithCoefficients(InBasis):
         """A tenth of the rows, unless that is few."""
         if self.rows.n <= SMALLEST_START:
             return None
-        return self.with_rows(*self.rows.some(rng, max(self.rows.n // 10, SMALLEST_START // 2)))
+        return self.on_rows(self.rows.fewer(rng, max(self.rows.n // 10, SMALLEST_START // 2)))
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """U ~ N(0, I)."""
@@ -338,9 +365,8 @@ class WithCoefficients(InBasis):
         if self.rows.n <= CURVED_ROWS:
             return self
         X, y = self.rows.some(rng, CURVED_ROWS)
-        other = self.with_rows(X, y)
-        other.rows = CountedRows(other.rows, self.rows.n / len(y))
-        return other
+        X, y = map(np.ascontiguousarray, (X, y))
+        return self.on_rows(CountedRows(X, y, self.rows.n / len(y)))
 
     def _given_frame(self, state: BasisState, frame: Array) -> tuple[Point, GradientTarget]:
         framed = Frame(self, frame)
