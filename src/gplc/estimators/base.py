@@ -298,7 +298,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.x_scaling_, self.y_scaling_ = ready.x_scaling, ready.y_scaling
         self.n_features_in_ = distant.inputs
         if hasattr(self, "feature_names_in_"):
-            delattr(self, "feature_names_in_")  # noqa: B043 - set by scikit-learn, not declared
+            delattr(self, "feature_names_in_")
         if distant.features is not None:
             self.feature_names_in_ = np.array(distant.features, dtype=object)
         self.target_name_ = distant.target
