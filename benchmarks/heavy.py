@@ -41,7 +41,11 @@ PARTS = {
     "fuzz": ["tests/fuzz"],
     "stops": ["tests/chains/test_resuming.py"],
     "files": ["tests/chains/test_checkpoints.py", "tests/chains/test_files.py"],
-    "faults": ["tests/chains", "-k", "not test_resuming and not test_checkpoints and not test_files"],
+    "faults": [
+        "tests/chains",
+        "-k",
+        "not test_resuming and not test_checkpoints and not test_files",
+    ],
 }
 
 

@@ -13,6 +13,7 @@ import json
 import math
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from scipy.special import logsumexp
@@ -109,18 +110,23 @@ def main():
     parser.add_argument("--rows", type=int, default=20)
     parser.add_argument("--n", type=int, default=60)
     parser.add_argument("--kinds", default="U1,U2")
+    parser.add_argument("--models", default="std,gplv,gplc")
     parser.add_argument("--out", default="benchmarks/results/loo.json")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     settings = {"chains": 2, "draws": 400, "warmup": 300}
+    pairs = [(kind, key) for kind in given.kinds.split(",") for key in given.models.split(",")]
+    # What is not asked for stays as an earlier run has left it.
     results = []
-    for kind in given.kinds.split(","):
-        for key in ("std", "gplv", "gplc"):
-            rows = 30 if key == "std" else given.rows
-            results.append(one(kind, key, given.n, rows, settings))
-            with open(given.out, "w") as file:
-                json.dump({"settings": vars(given) | settings, "results": results}, file, indent=1)
-            print(json.dumps(results[-1]), flush=True)
+    if Path(given.out).exists():
+        earlier = json.loads(Path(given.out).read_text())["results"]
+        results = [each for each in earlier if (each["kind"], each["model"]) not in pairs]
+    for kind, key in pairs:
+        rows = 30 if key == "std" else given.rows
+        results.append(one(kind, key, given.n, rows, settings))
+        with open(given.out, "w") as file:
+            json.dump({"settings": vars(given) | settings, "results": results}, file, indent=1)
+        print(json.dumps(results[-1]), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,11 +13,12 @@ import argparse
 import json
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 
 import gplc
-from gplc.comparison import every_model
+from gplc.comparison import comparison_of, every_model
 
 RIGHT = {"U0": "std", "U1": "gplv", "U2": "gplc", "M1": "", "M2": ""}
 NEW_ROWS = 1000
@@ -31,13 +32,43 @@ def made(kind, n, seed):
     return data.X, data.f + (data.y - data.f) / data.sd * 0.35
 
 
-def one(kind, n, seed, settings, folds, refit):
+def fitted(kind, n, seed, settings, keep):
+    """Every model fitted to a set, and the CPU seconds that took; kept in a folder, if given."""
+    stem = None if keep is None else Path(keep) / f"{kind}-{n}-{seed}"
+    models = every_model(**settings)
+    if stem is not None and stem.with_suffix(".json").exists():
+        seconds = json.loads(stem.with_suffix(".json").read_text())
+        return {name: gplc.load(f"{stem}-{name}.nc") for name in models}, seconds
     X, y = made(kind, n, seed)
     began = time.process_time()
-    result = gplc.compare(X, y, every_model(**settings), refit=refit)
-    total = time.process_time() - began
+    models = {name: model.fit(X, y) for name, model in models.items()}
+    seconds = time.process_time() - began
+    if stem is not None:
+        stem.parent.mkdir(parents=True, exist_ok=True)
+        for name, model in models.items():
+            model.save(f"{stem}-{name}.nc")
+        stem.with_suffix(".json").write_text(json.dumps(seconds))
+    return models, seconds
+
+
+def in_folds(kind, n, seed, settings, keep):
+    """The record of ten-fold cross-validation with fits half as long; kept as well."""
+    path = None if keep is None else Path(keep) / f"{kind}-{n}-{seed}-folds.json"
+    if path is not None and path.exists():
+        return json.loads(path.read_text())
+    shorter = {**settings, "draws": settings["draws"] // 2, "warmup": settings["warmup"] // 2}
+    record = gplc.compare(*made(kind, n, seed), every_model(**shorter), folds=10).to_record()
+    if path is not None:
+        path.write_text(json.dumps(record))
+    return record
+
+
+def one(kind, n, seed, settings, folds, refit, keep):
+    models, fits = fitted(kind, n, seed, settings, keep)
+    began = time.process_time()
+    result = comparison_of(models, refit)
     record = result.to_record()
-    fits = sum(sum(each.diagnostics_.seconds.values()) for each in result.models.values())
+    beyond = time.process_time() - began
     told = {
         "kind": kind,
         "seed": seed,
@@ -46,7 +77,7 @@ def one(kind, n, seed, settings, folds, refit):
         "answers": result.answers,
         "record": record,
         "cpu_fits": fits,
-        "cpu_beyond_fits": total - fits,
+        "cpu_beyond_fits": beyond,
     }
     new = made(kind, NEW_ROWS, 10_000 + seed)
     stacked = {**result.models, "stack": gplc.stack(result.models)}
@@ -55,8 +86,7 @@ def one(kind, n, seed, settings, folds, refit):
         for name, model in stacked.items()
     }
     if folds:
-        other = gplc.compare(X, y, every_model(**settings), folds=10)
-        told["folds"] = other.to_record()
+        told["folds"] = in_folds(kind, n, seed, settings, keep)
     return told
 
 
@@ -89,6 +119,7 @@ def main():
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--warmup", type=int, default=300)
     parser.add_argument("--chains", type=int, default=2)
+    parser.add_argument("--keep", help="a folder for fits, used again if they are there")
     parser.add_argument("--out", default="benchmarks/results/which_noise.json")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -103,7 +134,7 @@ def main():
     for seed in range(given.first, given.first + given.sets):
         for kind in given.kinds.split(","):
             folds = seed < given.first + given.folds
-            sets.append(one(kind, given.n, seed, settings, folds, given.refit))
+            sets.append(one(kind, given.n, seed, settings, folds, given.refit, given.keep))
             right = {
                 each: sum(s["advice"] == s["right"] for s in sets if s["kind"] == each)
                 for each in given.kinds.split(",")

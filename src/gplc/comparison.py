@@ -17,7 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from scipy.stats import kurtosis, normaltest, skew, spearmanr
+from scipy.stats import kurtosis, normaltest, skew
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
@@ -26,6 +26,7 @@ from sklearn.utils import _safe_indexing
 from gplc import _check, _html
 from gplc._fitted import last_step
 from gplc._types import Array
+from gplc.checks.spread import spread_along_inputs
 from gplc.diagnostics import USABLE_RHAT
 from gplc.estimators import ESTIMATORS
 from gplc.estimators.stacking import same_rows
@@ -134,16 +135,20 @@ class Comparison:
         """The simplest model (the first) against which there is no evidence.
 
         A model that is likely to be worse than the best is never advised. If rows were left out
-        one at a time, the answers to the questions decide between those that are left.
+        one at a time, the answers to the questions decide between those that are left: if the
+        noise varies, and nothing is known against Gaussian noise, that is the first that says so.
         """
         open_to = [
             model
             for model in self.scores
             if self.difference(model, self.best).word not in ("clearly", "probably")
         ]
-        for evidence in (self._other_than_gaussian, self._varying):
-            if evidence is not None and evidence.found and evidence.richer in open_to:
-                return evidence.richer
+        shape, spread = self._other_than_gaussian, self._varying
+        if shape is not None and shape.found and shape.richer in open_to:
+            return shape.richer
+        if spread is not None and spread.found:
+            vary = [m for m in open_to if m in MODELS and MODELS[m].noise_varies]
+            return (vary or open_to)[0]
         return open_to[0]
 
     @property
@@ -187,8 +192,8 @@ class Comparison:
         if same is None or varying is None:
             return None
         sign = None
-        if same in self.loo and varying in self.loo:
-            sign = sizes_follow(self.loo[same], self.loo[varying], _title(varying))
+        if same in self.loo:
+            sign = sizes_vary(_end(self.models[same]), self.loo[same])
         return Evidence(same, varying, self.difference(same, varying), sign)
 
     @property
@@ -332,21 +337,11 @@ class Evidence(NamedTuple):
         return f"It cannot be told from these data: {as_well}, within {within}.{told}"
 
 
-def sizes_follow(simple: LeaveOneOut, richer: LeaveOneOut, title: str) -> Sign:
-    """Whether residuals of one model are large where another, without that row, expects it.
-
-    Spearman's correlation between the sizes of normal scores of the first and the SDs of the
-    second: none if the noise is the same everywhere.
-    """
-    sizes = np.abs(normal_scores(simple.pit))
-    found = spearmanr(sizes, richer.dist.std(), alternative="greater")
-    told, p = float(found.statistic), float(found.pvalue)
-    if math.isnan(told):
-        return Sign("", 1.0)
+def sizes_vary(model: Any, loo: LeaveOneOut) -> Sign:
+    """Whether the sizes of residuals of rows left out change along the inputs."""
+    p = spread_along_inputs(model.model_.X, normal_scores(loo.pit))
     return Sign(
-        f"Residuals are larger where {title} without that row expects it: rank correlation "
-        f"{told:.2f}, by chance {_how_often(p)}.",
-        p,
+        f"The sizes of residuals change along the inputs: so much by chance {_how_often(p)}.", p
     )
 
 
