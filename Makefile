@@ -48,7 +48,7 @@ test: lint docs ## lint, build the documentation, then every test (two processes
 
 .PHONY: test-heavy
 test-heavy: $(STAMP) ## statistical checks, fuzzer, stops and resumes at full length
-	GPLC_HEAVY=1 $(BIN)/pytest -q -n 2 --dist worksteal tests/statistical tests/fuzz tests/chains
+	$(BIN)/python benchmarks/heavy.py
 
 .PHONY: oldest
 oldest: ## the tests of what users touch, with the oldest versions that are allowed
@@ -59,7 +59,7 @@ oldest: ## the tests of what users touch, with the oldest versions that are allo
 	build/oldest/bin/pytest -q -n 2 -W ignore tests/cli tests/estimators tests/plots tests/report
 
 .PHONY: mutants
-mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (half an hour)
+mutants: $(STAMP) ## put mistakes into copies of the source: do the tests notice? (a quarter of an hour)
 	$(BIN)/python tests/mutants/run.py
 
 .PHONY: bench

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -175,11 +176,108 @@ def replicates() -> dict[str, Any]:
     }
 
 
+def three_groups(number: int, each: int) -> tuple[pd.DataFrame, Array]:
+    """Rows of three groups that share a shape, with means and noise of their own."""
+    rng = np.random.default_rng([20, number])
+    group = np.tile(np.arange(3), each)
+    x = rng.uniform(-2.0, 2.0, group.size)
+    f = np.sin(2.0 * x) + np.array([0.0, 2.0, -1.0])[group]
+    y = f + np.array([0.1, 0.3, 0.9])[group] * rng.standard_normal(group.size)
+    return pd.DataFrame({"x": x, "group": np.array(["a", "b", "c"])[group]}), y
+
+
+def categories() -> dict[str, Any]:
+    """3 sets of three groups with means and noise of their own: NLPD of 200 other rows of each.
+
+    50 rows of each group: GPLV and GPLC with the column of text, and with three columns of 0 and
+    1 instead; and `StandardGP` for each group alone, the true model there, with 500 rows of it.
+    """
+    short = {**FIT, "draws": 200, "chains": 1}
+    sets = []
+    for number in range(3):
+        X, y = three_groups(number, 50)
+        new, new_y = three_groups(100 + number, 200)
+        more, more_y = three_groups(200 + number, 500)
+        found: dict[str, float] = {}
+        apart = []
+        for level in "abc":
+            rows, others = more["group"] == level, new["group"] == level
+            alone = gplc.StandardGP(**short).fit(more.loc[rows, ["x"]], more_y[rows])
+            apart.append(metrics.nlpd(alone.predict_dist(new.loc[others, ["x"]]), new_y[others]))
+        found["apart, ten times the rows"] = float(np.mean(apart))
+        hot, new_hot = (pd.get_dummies(each, dtype=float) for each in (X, new))
+        for key in ("gplv", "gplc"):
+            model = ESTIMATORS[key](**short).fit(X, y)
+            found[key] = metrics.nlpd(model.predict_dist(new), new_y)
+            model = ESTIMATORS[key](**short).fit(hot, y)
+            found[f"{key} one-hot"] = metrics.nlpd(model.predict_dist(new_hot), new_y)
+        sets.append(found)
+    keys = ("gplv", "gplc")
+    return {
+        "sets": sets,
+        "mean": {name: float(np.mean([s[name] for s in sets])) for name in sets[0]},
+        "better than one-hot": {k: sum(s[k] < s[f"{k} one-hot"] for s in sets) for k in keys},
+    }
+
+
+def known_and_learned() -> dict[str, Any]:
+    """5 sets of 60 rows of U1, its own noise not known, with SDs from 0.05 to 0.5 known on top.
+
+    NLPD of 200 other rows, measured with SDs of their own: each model, and scikit-learn's GPR with
+    alpha = SD^2, alone and with a white kernel.
+    """
+    sets = []
+    for number in range(5):
+        data = gplc.datasets.make_paper("U1", n=260, random_state=3000 + number)
+        rng = np.random.default_rng([21, number])
+        sds = 0.05 * 10.0 ** rng.uniform(size=260)
+        X, y = data.X, data.y + sds * rng.standard_normal(260)
+        train, test = slice(60), slice(60, 260)
+        found = {
+            "sklearn": peer_nlpd(X, y, sds, train, test),
+            "sklearn alpha alone": peer_nlpd(X, y, sds, train, test, white=False),
+        }
+        for key, make in ESTIMATORS.items():
+            told = make(**FIT).fit(X[train], y[train], noise_std=sds[train])
+            found[key] = metrics.nlpd(told.predict_dist(X[test], noise_std=sds[test]), y[test])
+        sets.append(found)
+    return {
+        "sets": sets,
+        "mean": {name: float(np.mean([s[name] for s in sets])) for name in sets[0]},
+        "better than sklearn": {k: sum(s[k] < s["sklearn"] for s in sets) for k in ESTIMATORS},
+        "better than sklearn with alpha alone": {
+            k: sum(s[k] < s["sklearn alpha alone"] for s in sets) for k in ESTIMATORS
+        },
+    }
+
+
+def coarse_rounding() -> dict[str, Any]:
+    """As `rounding`, with steps of 0.5, where rounding is as large as the noise; 5 sets."""
+    sets = []
+    for number in range(5):
+        data = gplc.datasets.make_paper("U1", n=560, random_state=4000 + number)
+        X, y = data.X, np.round(2.0 * data.y) / 2.0
+        found: dict[str, float] = {}
+        for name, resolution in (("with", 0.5), ("without", None)):
+            model = gplc.LatentCovariateGP(**FIT, resolution=resolution).fit(X[:60], y[:60])
+            found[name] = -metrics.rounded_nlpd(model.predict_dist(X[60:]), y[60:], 0.5)
+            found[f"sigma {name}"] = float(np.median(model.draws_["noise_sd"]))
+        sets.append(found)
+    return {
+        "sets": sets,
+        "mean": {name: float(np.mean([s[name] for s in sets])) for name in sets[0]},
+        "better with": sum(s["with"] > s["without"] for s in sets),
+    }
+
+
 PARTS: Mapping[str, Callable[[], dict[str, Any]]] = {
     "known noise": known_noise,
     "coverage": coverage,
     "rounding": rounding,
     "replicates": replicates,
+    "categories": categories,
+    "known and learned": known_and_learned,
+    "coarse rounding": coarse_rounding,
 }
 
 

@@ -24,6 +24,7 @@ ROOMS = (
     "plots",
     "checks",
     "metrics",
+    "fast",
     "sampling",
     "storage",
     "diagnostics",

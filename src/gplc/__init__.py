@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         LatentVarianceGP,
         StandardGP,
         load,
+        open_rows,
         stack,
     )
     from gplc.kernels import SquaredExponential
@@ -30,6 +31,7 @@ _HOMES = {
     "StandardGP": "gplc.estimators",
     "compare": "gplc.comparison",
     "load": "gplc.estimators",
+    "open_rows": "gplc.estimators",
     "stack": "gplc.estimators",
 }
 _ROOMS = ("checks", "datasets", "kernels", "means", "metrics", "plots", "report")
@@ -49,6 +51,7 @@ __all__ = [
     "load",
     "means",
     "metrics",
+    "open_rows",
     "plots",
     "report",
     "stack",

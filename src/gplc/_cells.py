@@ -136,6 +136,102 @@ def numbers(
     return result
 
 
+# Dates as computers write them.
+ISO_DATE = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+)
+
+
+def holds_words(column: "pd.Series[Any]") -> bool:
+    """Whether a column holds levels or dates: most of its cells are no numbers of any kind.
+
+    Examples
+    --------
+    >>> holds_words(pd.Series(["a", "b", "1", "a"])), holds_words(pd.Series(["1", "2,5", "x"]))
+    (True, False)
+    """
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return pd.api.types.is_bool_dtype(column.dtype)
+    if not (column.dtype == object or pd.api.types.is_string_dtype(column.dtype)):
+        return True  # categories or dates, as a Parquet file has them
+    there = [cell for cell in column if not _is_missing(cell)]
+    words = [cell for cell in there if all(number(cell, d) is None for d in (None, *WRITTEN))]
+    return 2 * len(words) > len(there)
+
+
+def _is_missing(cell: Any) -> bool:
+    return (
+        cell is None
+        or (not isinstance(cell, str) and cell != cell)
+        or (str(cell).strip().lower() in MISSING)
+    )
+
+
+def words(column: "pd.Series[Any]", path: str, *, keep_missing: bool = False) -> "pd.Series[Any]":
+    """A column of levels, or of dates if all are written as such; None where one is missing.
+
+    Examples
+    --------
+    >>> words(pd.Series([" a", "n/a"], name="kind"), "data.csv", keep_missing=True).tolist()
+    ['a', None]
+    >>> words(pd.Series(["2026-03-31"], name="day"), "data.csv").dtype.kind
+    'M'
+    """
+    missing = np.array([_is_missing(cell) for cell in column], dtype=bool)
+    if missing.any() and not keep_missing:
+        first = column.index[int(np.argmax(missing))]
+        raise FileError(
+            f"{_place(column, path, first)}: the value is missing ({int(missing.sum())} of "
+            f"{len(column)} in this column); fill such entries in, or leave such rows out with "
+            "--drop-missing"
+        )
+    if not (column.dtype == object or pd.api.types.is_string_dtype(column.dtype)):
+        return column
+    texts = [
+        None if gone else cell.strip() if isinstance(cell, str) else cell
+        for cell, gone in zip(column, missing, strict=True)
+    ]
+    there = [cell for cell in texts if cell is not None]
+    if there and all(isinstance(cell, str) and ISO_DATE.fullmatch(cell) for cell in there):
+        dates = pd.to_datetime(pd.Series(texts, dtype=object), utc=True, errors="coerce")
+        if dates.notna().sum() == len(there):
+            return pd.Series(dates.dt.tz_localize(None).to_numpy(), column.index, name=column.name)
+    return pd.Series(texts, index=column.index, name=column.name, dtype=object)
+
+
+def mixed(
+    frame: pd.DataFrame,
+    columns: Sequence[str],
+    path: str,
+    *,
+    as_words: Collection[str] | None = None,
+    decimal: str | None = None,
+    keep_missing: bool = False,
+    optional: Collection[str] = (),
+) -> pd.DataFrame:
+    """Some columns, each of numbers or of words; `as_words` says which, or they do themselves.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"x": ["1", "2"], "kind": ["a", "b"]})
+    >>> mixed(frame, ["x", "kind"], "data.csv").dtypes.astype(str).tolist()
+    ['float64', 'object']
+    """
+    for column in columns:
+        if column not in frame.columns:
+            _refuse_column(frame, column, path)
+    if as_words is None:
+        as_words = [column for column in columns if holds_words(frame[column])]
+    plain = [column for column in columns if column not in as_words]
+    found = numbers(
+        frame, plain, path, decimal=decimal, keep_missing=keep_missing, optional=optional
+    )
+    by_name: dict[str, Any] = dict(zip(plain, found.T, strict=True))
+    for column in as_words:
+        by_name[column] = words(frame[column], path, keep_missing=keep_missing).array
+    return pd.DataFrame({column: by_name[column] for column in columns}, index=frame.index)
+
+
 def sds(frame: pd.DataFrame, column: str, path: str, *, decimal: str | None = None) -> Array:
     """A column of SDs, all above 0.
 

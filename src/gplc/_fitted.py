@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 # Hyperparameters that belong to an input, by its number; latent ones are numbered too.
-OF_INPUT = re.compile(r"\b((?:length_scale|slope_sd|step_sd)(?:_[yz])?)\[(\d+)\]")
+OF_INPUT = re.compile(
+    r"\b((?:length_scale|slope_sd|step_sd|level_sd|level_distance)(?:_[yz])?)\[(\d+)\]"
+)
 
 
 class HasData(Protocol):
@@ -183,6 +185,12 @@ def training_data(model: HasData) -> tuple[Array, Array]:
     return inputs, response if model.transform_ is None else model.transform_.back(response)
 
 
+def n_rows(model: HasData) -> int:
+    """Rows that a model was fitted to, of which `training_data` has some if they are very many."""
+    rows = getattr(model.model_, "rows", None)
+    return len(model.model_.y) if rows is None else int(rows.n)
+
+
 def known_noise(model: HasData) -> Array | None:
     """SDs of the noise that is known of the training rows, in units of y; None if none is.
 
@@ -261,7 +269,7 @@ def slice_inputs(
     """
     X, _ = training_data(model)
     k = feature_index(model, feature)
-    base = np.median(X, axis=0) if at is None else _check.finite_array("at", at, 1)
+    base = _middle(model, X) if at is None else _check.finite_array("at", at, 1)
     if base.shape != (X.shape[1],):
         raise ValueError(
             f"at must have a value for each of {X.shape[1]} inputs, got shape {base.shape}"
@@ -269,6 +277,21 @@ def slice_inputs(
     rows = np.repeat(base[None, :], np.size(values), axis=0)
     rows[:, k] = np.asarray(values, dtype=np.float64)
     return as_table(model, rows)
+
+
+def _middle(model: HasData, X: Array) -> Array:
+    """Medians of numbers, and the commonest of levels."""
+    base = np.median(X, axis=0)
+    columns = getattr(model, "columns_", None)
+    for k in () if columns is None else (*columns.unordered, *columns.ordered):
+        base[k] = np.argmax(np.bincount(X[:, k].astype(int)))
+    return base
+
+
+def as_numbers(model: HasData, rows: Any) -> Array:
+    """Rows of a table as the model sees them, before they are scaled."""
+    columns = getattr(model, "columns_", None)
+    return np.asarray(rows if columns is None else columns.encoded(rows), dtype=np.float64)
 
 
 # Rows that are drawn with a slice: this share of all, and at least so many.
@@ -294,7 +317,7 @@ def near_slice(
     k = feature_index(model, feature)
     if X.shape[1] == 1:
         return np.arange(len(X))
-    place = np.asarray(slice_inputs(model, k, [0.0], at), dtype=np.float64)[0]
+    place = as_numbers(model, slice_inputs(model, k, [0.0], at))[0]
     others = np.delete((X - place) / spreads(X), k, axis=1)
     count = min(len(X), max(LEAST_NEAR, round(NEAR_SHARE * len(X))))
     nearest = np.argsort((others**2).sum(axis=1), kind="stable")[:count]
@@ -314,7 +337,7 @@ def has_data(model: HasData, rows: Any) -> NDArray[np.bool_]:
     array([ True, False])
     """
     X, _ = training_data(model)
-    given = np.asarray(rows, dtype=np.float64)
+    given = as_numbers(model, rows)
     if X.shape[1] == 1:
         return np.ones(len(given), dtype=bool)
     different = np.unique(X / spreads(X), axis=0)
@@ -332,6 +355,9 @@ def spreads(X: Array) -> Array:
 
 def as_table(model: HasData, X: Array) -> Any:
     """Rows of inputs in the form a model was fitted to, so that their names are checked."""
+    columns = getattr(model, "columns_", None)
+    if columns is not None:
+        return columns.decoded(X)
     return _table(X, getattr(model, "feature_names_in_", None))
 
 
@@ -344,7 +370,10 @@ def _table(X: Array, names: Any) -> Any:
 
 
 def grid_of(model: HasData, feature: int | str | None, count: int) -> Array:
-    """Evenly spaced values of an input, from its smallest to its largest in the data."""
+    """Evenly spaced values of an input, from its smallest to its largest; or all its levels."""
     X, _ = training_data(model)
-    column = X[:, feature_index(model, feature)]
+    columns, k = getattr(model, "columns_", None), feature_index(model, feature)
+    if columns is not None and (levels := columns.grid(k)) is not None:
+        return np.asarray(levels)
+    column = X[:, k]
     return np.linspace(column.min(), column.max(), count)

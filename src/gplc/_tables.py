@@ -26,6 +26,8 @@ from gplc._text import lines, opened
 Append = Callable[[pd.DataFrame], None]
 
 CHUNK_ROWS = 20_000
+# A table with more rows is large, and a CSV file with more bytes.
+LARGE_ROWS, LARGE_BYTES = 500_000, 50_000_000
 DELIMITERS = (",", "\t", ";", "|")
 FORMATS: Mapping[str, str] = {
     **dict.fromkeys(("", ".csv", ".txt", ".dat"), "csv"),
@@ -105,6 +107,16 @@ def read_chunks(
     yield from chain([first], chunks)
 
 
+def is_large(path: str) -> bool:
+    """Whether a table is better read in parts than held as a whole."""
+    if path == STREAM or not Path(path).is_file():
+        return False
+    form = FORMATS.get(Path(path).suffix.lower(), "csv")
+    if form == "parquet":
+        return _parquet_file(path).metadata.num_rows > LARGE_ROWS
+    return form in ("csv", "tsv") and Path(path).stat().st_size > LARGE_BYTES
+
+
 def too_large(path: str, max_rows: int) -> FileError:
     """The error for a table with more rows than were allowed."""
     return FileError(
@@ -157,6 +169,16 @@ def writing(path: str, form: str, decimal: str | None = None) -> Iterator[Append
 # --- reading --------------------------------------------------------------------------------
 
 
+def delimiter_of(path: str) -> str:
+    """What is most frequent in the first line of a CSV file."""
+    with opened(path) as file:
+        return _delimiter_in(next(lines(file, path), ""))
+
+
+def _delimiter_in(header: str) -> str:
+    return max(DELIMITERS, key=header.count)
+
+
 def _csv_chunks(path: str, reading: Reading, rows: int) -> Iterator[pd.DataFrame]:
     with opened(path) as file:
         text = lines(file, path, reading.encoding)
@@ -166,7 +188,7 @@ def _csv_chunks(path: str, reading: Reading, rows: int) -> Iterator[pd.DataFrame
                 f"{name_of(path)} is empty; its first line must name the columns, the others "
                 "hold a row each"
             )
-        separator = reading.delimiter or max(DELIMITERS, key=header_line.count)
+        separator = reading.delimiter or _delimiter_in(header_line)
         reader = csv.reader(chain([header_line], text), delimiter=separator)
         try:
             names = _header(next(reader), path)
@@ -248,13 +270,17 @@ def _header(cells: Sequence[str], path: str) -> list[str]:
     return names
 
 
-def _parquet_chunks(path: str, rows: int) -> Iterator[pd.DataFrame]:
+def _parquet_file(path: str) -> Any:
     parquet = optional("pyarrow.parquet", f"{path}: Parquet", "parquet")
     try:
-        file = parquet.ParquetFile(path)
+        return parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise FileError(f"{path} cannot be read as Parquet ({reason}); check the file") from error
+
+
+def _parquet_chunks(path: str, rows: int) -> Iterator[pd.DataFrame]:
+    file = _parquet_file(path)
     done = 0
     with file:
         for batch in file.iter_batches(batch_size=rows):

@@ -382,7 +382,7 @@ def run_chains(
     # Each chain holds BLAS to one thread. Where chains are threads of this process, that limit is
     # shared, and the first to end would lift it for the others: so it is held here as well.
     with threadpool_limits(limits=1, user_api="blas"), ExitStack() as stack:
-        parallel = stack.enter_context(Parallel(n_jobs=workers))
+        parallel = stack.enter_context(_parallel(model, workers, len(now)))
         while (left := total - now[0].position.iteration) > 0:
             iterations = min(batch, left)
             began = time.perf_counter()
@@ -394,10 +394,18 @@ def run_chains(
             if watch is not None and watch(now) is not None:
                 break
             long = min(ended - first, each * (left - iterations)) > SHORT_RUN
-            if long and workers is None and len(now) > 1 and _cores_are_ours():
+            alone = workers is None and not model.in_threads
+            if long and alone and len(now) > 1 and _cores_are_ours():
                 workers = -1
                 parallel = stack.enter_context(Parallel(n_jobs=workers))
     return now
+
+
+def _parallel(model: Model, workers: int | None, chains: int) -> Parallel:
+    """Processes; threads, which mostly wait, if others do the work of the model."""
+    if model.in_threads:
+        return Parallel(n_jobs=chains, require="sharedmem")
+    return Parallel(n_jobs=workers)
 
 
 def _cores_are_ours() -> bool:
@@ -413,7 +421,13 @@ def _batch(
     for _ in range(WORKER_TRIES):
         try:
             return parallel(
-                delayed(go_on)(model, chain.position, iterations, warmup) for chain in now
+                delayed(go_on)(
+                    model.apart() if model.in_threads else model,
+                    chain.position,
+                    iterations,
+                    warmup,
+                )
+                for chain in now
             )
         except BrokenExecutor as error:
             lost = error

@@ -31,6 +31,9 @@ LEAST_ESS = 400.0
 # With these, predictions can be used: their Monte Carlo error is at most a tenth of their SD.
 USABLE_RHAT = 1.05
 USABLE_ESS = 100.0
+# Shape k of the tail of importance weights: below the first they have a variance, and beyond the
+# second nothing can be said.
+FINE_K, USABLE_K = 0.5, 0.7
 # Share of updates that may end in a numerical event before the verdict mentions it.
 MOST_EVENTS = 0.01
 # A probability with a smaller SD over the draws is the same in all, whatever its digits do.
@@ -355,6 +358,35 @@ def converged(rows: Mapping[str, Row]) -> bool:
     return all(row.fine for row in rows.values())
 
 
+class Weighed(NamedTuple):
+    """How good the draws of the fast method are (`gplc.fast`)."""
+
+    k: float  # shape of the tail of the importance weights
+    effective: float  # candidates that the weights leave
+    candidates: int
+    settled: bool  # whether short chains made the draws, for k was too large
+
+    @property
+    def fine(self) -> bool:
+        """Weights have a variance, and leave enough."""
+        return self.k < FINE_K and self.effective > LEAST_ESS
+
+    @property
+    def usable(self) -> bool:
+        """Weights can be trusted (min(1 - 1 / log10(candidates), 0.7)), and leave some."""
+        most = min(1.0 - 1.0 / math.log10(max(self.candidates, 11)), USABLE_K)
+        return self.k < most and self.effective > USABLE_ESS
+
+    def __str__(self) -> str:
+        if not self.candidates:
+            return "A first answer by short chains, for this model has no Gaussian to begin with"
+        how = "short chains from around the mode" if self.settled else "a Gaussian around the mode"
+        return (
+            f"A first answer by {how}: of {self.candidates} candidates the weights leave "
+            f"{self.effective:.0f}, k {self.k:.2f}"
+        )
+
+
 @dataclass(frozen=True)
 class Diagnostics:
     """What happened while sampling, and whether to trust it. Prints as a table and a verdict.
@@ -377,6 +409,8 @@ class Diagnostics:
         Why sampling stopped, in plain words.
     modes : Modes, optional
         Groups of chains in different modes, if something has not converged for that reason.
+    weighed : Weighed, optional
+        How good the draws are, if they are those of the fast method.
     """
 
     rows: Mapping[str, Row]
@@ -388,6 +422,7 @@ class Diagnostics:
     n_draws: int
     stopped: str = ""
     modes: Modes | None = None
+    weighed: Weighed | None = None
 
     def to_record(self) -> dict[str, Any]:
         """All of it in JSON's terms."""
@@ -395,6 +430,7 @@ class Diagnostics:
         record["rows"] = {name: list(row) for name, row in self.rows.items()}
         record["events"] = dict(self.events)
         record["modes"] = None if self.modes is None else self.modes._asdict()
+        record["weighed"] = None if self.weighed is None else list(self.weighed)
         return record
 
     @classmethod
@@ -406,7 +442,9 @@ class Diagnostics:
             groups = tuple(tuple(group) for group in modes["groups"])
             modes = Modes(**{**modes, "groups": groups})
         events = Counter(record["events"])
-        return cls(**{**record, "rows": rows, "events": events, "modes": modes})
+        weighed = None if record.get("weighed") is None else Weighed(*record["weighed"])
+        told = {"rows": rows, "events": events, "modes": modes, "weighed": weighed}
+        return cls(**{**record, **told})
 
     def to_frame(self) -> Any:
         """The rows as a pandas data frame, labelled by quantity."""
@@ -440,6 +478,10 @@ class Diagnostics:
         above 400, and numerical events are rare. Usable: predictions have R-hat below 1.05 and
         ESS above 100. Hyperparameters of a fit that is usable may not have converged.
         """
+        if self._by_weights is not None:
+            if self._by_weights.fine:
+                return Level.FINE
+            return Level.USABLE if self._by_weights.usable else Level.DO_NOT_USE
         if not self.problems:
             return Level.FINE
         usable = all(row.usable for row in self.predictions.values())
@@ -448,6 +490,13 @@ class Diagnostics:
     @property
     def problems(self) -> list[str]:
         """What keeps the fit from being fine, in sentences without their full stops."""
+        if self._by_weights is not None:
+            if self._by_weights.fine:
+                return []
+            return [
+                f"The Gaussian is not close to the posterior (k below {FINE_K} and more than "
+                f"{LEAST_ESS:.0f} left would be fine, k below {USABLE_K} usable)"
+            ]
         found = []
         poor = [name for name, row in self.rows.items() if not row.fine]
         if self.n_chains < 2:
@@ -475,6 +524,11 @@ class Diagnostics:
         return found
 
     @property
+    def _by_weights(self) -> Weighed | None:
+        """What the weights say, if draws are judged by these; chains are judged as chains."""
+        return None if self.weighed is None or self.weighed.settled else self.weighed
+
+    @property
     def _frequent_events(self) -> dict[str, int]:
         least = MOST_EVENTS * self.n_chains * self.n_draws
         return {k: count for k, count in sorted(self.numerical_events.items()) if count > least}
@@ -482,6 +536,8 @@ class Diagnostics:
     def next_step(self, advice: Advice = IN_PYTHON) -> str:
         """What to do, in Python by default; empty if the fit is fine."""
         steps = []
+        if self.weighed is not None:
+            return "" if self.ok else advice.longer.format(draws=DRAWS_STEP)
         if not converged(self.rows):
             steps.append(advice.longer.format(draws=self._more_draws))
         if self.n_chains < 2:
@@ -531,7 +587,7 @@ class Diagnostics:
         'fine. The Monte Carlo error of predictions is at most 2% of their SD.'
         """
         error = self.prediction_error
-        told = []
+        told = [] if self.weighed is None else [str(self.weighed)]
         if not math.isnan(error):
             share = f"{100.0 * error:.2g}%"
             told.append(f"The Monte Carlo error of predictions is at most {share} of their SD")
@@ -615,7 +671,9 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagnostics:
+def diagnose(
+    draws: Draws, chains: Sequence[Chain], stopped: str = "", weighed: Weighed | None = None
+) -> Diagnostics:
     """Diagnostics of a set of chains.
 
     Parameters
@@ -626,6 +684,8 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
         What else they tell: acceptance, events, seconds.
     stopped : str
         Why sampling stopped.
+    weighed : Weighed, optional
+        Of the fast method: without short chains, what is known comes from the weights.
 
     Returns
     -------
@@ -661,6 +721,19 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
         for name in chains[0].acceptance
     }
     rows = table(draws, per_draw)
+    if weighed is not None and not weighed.settled:
+        return Diagnostics(
+            _of_weights(rows, n_chains * n_draws, weighed),
+            acceptance,
+            events,
+            dict(seconds),
+            {},
+            n_chains,
+            n_draws,
+            stopped,
+            None,
+            weighed,
+        )
     return Diagnostics(
         rows,
         acceptance,
@@ -671,7 +744,17 @@ def diagnose(draws: Draws, chains: Sequence[Chain], stopped: str = "") -> Diagno
         n_draws,
         stopped,
         None if converged(rows) else find_modes(draws),
+        weighed,
     )
+
+
+def _of_weights(rows: Mapping[str, Row], kept: int, weighed: Weighed) -> dict[str, Row]:
+    """Rows of draws that are no chains: what they are worth is what the weights leave."""
+    worth = 1.0 / (1.0 / max(weighed.effective, 1e-9) + 1.0 / kept)
+    return {
+        name: Row(row.mean, row.sd, row.sd / math.sqrt(worth), math.nan, worth, worth, 1.0, 0.0)
+        for name, row in rows.items()
+    }
 
 
 def _learned(sampler: object) -> str:

@@ -353,6 +353,8 @@ DEFAULTS: Mapping[str, LogNormal] = {
     "latent_step_sd": LogNormal(-1.0, 1.5),  # half of the distance of two branches
     "shape": LogNormal(0.0, 1.0),  # alpha: length scales within a factor of about three
     "period": LogNormal(0.0, 1.0),  # standardized x spans about 3.5
+    "level_sd": LogNormal(-0.5, 1.0),  # tau: levels differ by a part of the SD of y
+    "level_distance": LogNormal(0.0, 1.5),  # delta: correlations of levels from 0.0 to 0.95
     "link_weight": LogNormal(-1.5, 1.0),  # of each part of a learned SD, three to a sum
 }
 

@@ -14,7 +14,7 @@ import numpy as np
 from gplc import _check, storage
 from gplc._files import Claim, FileError
 from gplc.chains import Chain, run_chains, scheme_of, with_judged
-from gplc.diagnostics import converged, table, worst_rhat
+from gplc.diagnostics import Weighed, converged, table, worst_rhat
 from gplc.draws import Draws
 from gplc.models.base import Model, Update
 
@@ -66,6 +66,7 @@ class Run(NamedTuple):
     chains: list[Chain]
     seed: np.random.SeedSequence
     stopped: str
+    weighed: Weighed | None = None  # of the fast method
 
 
 def sample(
@@ -130,6 +131,11 @@ def sample(
         if now is None or now[0].log_density.size == 0:
             raise  # nothing to keep yet
         stopped = f"Interrupted after {now[0].log_density.size} draws a chain, which are kept."
+    except ConnectionError:
+        # A cluster that was lost: what there is can go on from the checkpoint.
+        if watcher.latest is not None:
+            watcher.save(watcher.latest)
+        raise
     finally:
         watcher.close()
     watcher.save(now)

@@ -43,7 +43,13 @@ FIT_ARRAYS = {
 }
 ARRAYS = {CHECKPOINT: RUN_ARRAYS, FIT: RUN_ARRAYS | FIT_ARRAYS}
 # What a fit may have besides, if its data have it.
-OPTIONAL_ARRAYS = {"known_sd": ("row",)}
+OPTIONAL_ARRAYS = {
+    "known_sd": ("row",),
+    # What all rows have told the standard model, if they are not in the file.
+    "squares": ("function", "with_function"),
+    "products": ("function",),
+    "total": (),
+}
 
 # JSON by example: [t] is a list of t, {str: t} a mapping, {"name": t, ...} exactly these entries,
 # (t, u) either of them, and object anything that is not nested too deeply.
@@ -80,6 +86,10 @@ FIT_TEXTS = {
         "dropped": int,
         "resolution": (int, float, None),
         "transform": ({"name": str, "power": (int, float, None)}, None),
+        "columns": (
+            [{"name": str, "kind": str, "levels": [str], "unit": str, "origin": str}],
+            None,
+        ),
     },
     "origin": {str: str},
     "diagnostics": {
@@ -91,6 +101,7 @@ FIT_TEXTS = {
         "n_chains": int,
         "n_draws": int,
         "stopped": str,
+        "weighed": ([(int, float, bool)], None),
         "modes": ({"groups": [[int]], "gap": NUMBER, "worst": str}, None),
     },
 }
@@ -134,6 +145,9 @@ class Saved:
                 contents.texts.setdefault("data", json.dumps(NOTHING_DONE))
                 contents.texts.setdefault("origin", "{}")
             self.records = {name: _parsed(contents.texts, name) for name in TEXTS[kind]}
+            if isinstance(self.records.get("data"), dict):
+                # Told only where they are not all numbers.
+                self.records["data"].setdefault("columns", None)
             _bring_up_to_date(self.records, self.format)
             for name, shape in TEXTS[kind].items():
                 if wrong := _misfit(self.records[name], shape, name):
@@ -274,6 +288,8 @@ def _bring_up_to_date(records: dict[str, Any], written: int) -> None:
         records["diagnostics"]["modes"] = None
         for name in NO_LONGER_JUDGED:
             records["diagnostics"]["rows"].pop(name, None)
+    if isinstance(records.get("diagnostics"), dict):
+        records["diagnostics"].setdefault("weighed", None)  # files from before the fast method
     if written > 1:
         return
     for record in records["chains"]:

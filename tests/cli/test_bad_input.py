@@ -33,10 +33,14 @@ BAD_TABLES = {
     ),
     "text column": (
         "x,the name,y\n1,a,2\n2,b,4\n",
-        "'a' is not a number (2 such entries); leave such a column out with --exclude 'the name', "
-        "or choose the inputs with -x",
+        "column 'the name' has as many levels as rows, 2 ('a' in one of them): nothing can be "
+        "learned of any; leave the column out (--exclude), or join levels",
     ),
-    "date column": ("day,y\n2024-05-01,2\n2024-05-02,4\n", "with --exclude day, or choose"),
+    "missing level": (
+        "x,kind,y\n1,a,2\n2,b,4\n3,,4\n",
+        "line 4, column 'kind': the value is missing (1 of 3 in this column); fill such entries",
+    ),
+    "a word among numbers": ("x,y\n1,2\nb,4\n3,4\n", "column 'x': 'b' is not a number; correct"),
     "text target": ("x,y\n1,a\n2,b\n", "'a' is not a number (2 such entries); correct or"),
     "missing value": (
         "x,y\n1,2\n,3\n",
@@ -103,7 +107,26 @@ def test_an_old_output_survives_a_failure(run, one_line, fitted, tmp_path):
 def test_text_column_among_the_inputs(run, one_line, folder):
     result = run("fit", folder / "wide.csv", "-y", "y", "-o", folder / "no.nc")
     told = one_line(result)
-    assert "column 'name': 'row 0' is not a number (18 such entries); leave such a column" in told
+    assert "column 'name' has as many levels as rows, 18" in told
+
+
+def test_levels_and_dates_from_fit_to_prediction(run, tmp_path):
+    rows = [f"2024-05-{1 + k % 28:02d},{'abc'[k % 3]},{k % 3 + 0.01 * k}" for k in range(24)]
+    (tmp_path / "data.csv").write_text("\n".join(["day,kind,y", *rows]) + "\n")
+    short = ("--chains", 1, "--draws", 15, "--warmup", 10, "-m", "std")
+    fit = run("fit", tmp_path / "data.csv", "-y", "y", *short, "-o", tmp_path / "fit.nc")
+    assert fit.exit_code == 0, fit.stderr
+    assert "'day' holds dates, taken as days since 2024-05-01" in fit.stderr
+    assert "'kind' is taken as a category with 3 levels: a, b, c" in fit.stderr
+    new = "day,kind\n2024-05-03,a\n2024-05-04,\n,b\n2024-05-05,new\n"
+    told = run("predict", tmp_path / "fit.nc", "-", stdin=new)
+    assert told.exit_code == 0, told.stderr
+    lines = told.stdout.splitlines()
+    assert lines[0] == "day,kind,mean,sd,lower,upper"
+    assert lines[1].startswith("2024-05-03,a,")
+    assert [line.endswith(",,,,") for line in lines[1:]] == [False, True, True, False]
+    assert "2 of 4 rows have missing inputs and have empty predictions" in told.stderr
+    assert "'new' in column 'kind'" in told.stderr
 
 
 def test_missing_and_unreadable_files(run, one_line, tmp_path, fitted):

@@ -48,7 +48,11 @@ class Negative(Leaf):
 
 def settings_of(cls):
     """Any settings of a kernel of the package: numbers that are given or learned, and flags."""
-    own = {each.name: each for each in fields(cls) if each.name not in ("inputs", "label")}
+    own = {
+        each.name: each
+        for each in fields(cls)
+        if each.init and each.name not in ("inputs", "label")
+    }
     return {
         name: st.booleans()
         if isinstance(each.default, bool)
@@ -68,8 +72,13 @@ def leaves(n_latent, smooth=False, own=True):
         if not smooth:
             choices.append(st.just(Laplace()))
     return st.tuples(st.one_of(choices), st.sampled_from(inputs)).map(
-        lambda pair: pair[0].on(*pair[1])
+        lambda pair: pair[0].on(*_seen(pair[0], pair[1]))
     )
+
+
+def _seen(leaf, inputs):
+    """The inputs, without latent ones for a kernel of levels."""
+    return tuple(each for each in inputs if not (leaf.of_levels and str(each)[0] == "w"))
 
 
 def kernels(n_latent, **options):

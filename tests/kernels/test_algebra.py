@@ -13,11 +13,13 @@ from gplc._compiled import latent_terms
 from gplc.kernels import (
     KERNELS,
     Bound,
+    Category,
     Constant,
     Leaf,
     Linear,
     Matern32,
     Matern52,
+    Ordinal,
     Periodic,
     Product,
     RationalQuadratic,
@@ -357,6 +359,21 @@ SAME = {
         np.log([1.3]),
         lambda a, b: 1.69 * sk.DotProduct(sigma_0=0.0)(np.sign(a), np.sign(b)),
         (A, B),
+    ),
+    "category": (
+        Category(correlated=True).on(0),
+        np.log([1.3, 0.7]),
+        lambda a, b: 1.69 * sk.RBF(1.0 / np.sqrt(1.4))(a[:, :1], b[:, :1]),
+        (
+            (A > 0.0).astype(float),
+            (B > 0.0).astype(float),
+        ),  # two levels: the square of a gap is the gap
+    ),
+    "ordinal": (
+        Ordinal().on(1),
+        np.log([1.3, 0.7]),
+        lambda a, b: 1.69 * sk.Matern(1.0 / 0.7, nu=0.5)(a[:, 1:2], b[:, 1:2]),
+        (np.round(A), np.round(B)),
     ),
     "line with intercept": (
         Constant(0.4) + Linear(sd=1.0),

@@ -4,14 +4,18 @@
     python tests/mutants/run.py --share 1/4       # the first quarter
     python tests/mutants/run.py "metropolis: ratio the wrong way round"
 
-A mutant is one change of one file of a copy of the checkout, which itself is never touched. It is
-caught if one of the tests it names fails there, survives if all pass, and is broken if the text
-it changes is not in the file exactly once, or if pytest could not run. Equivalent ones, which no
-test can notice, say why and are not run. Exit status 1 if any survived or was broken.
+A mutant is one change of one file of a copy of the checkout, which itself is never touched. First
+the tests are run on the unchanged copy, once, and must pass there; this also compiles what Numba
+compiles, so that a mutant compiles only what it changes. A mutant is caught if one of the tests it
+names fails, survives if all pass, and is broken if the text it changes is not in the file exactly
+once, or if pytest could not run. Equivalent ones, which no test can notice, say why and are not
+run. Exit status 1 if any survived or was broken. What was found is kept in
+benchmarks/results/mutants.json, mutant by mutant.
 """
 
 import argparse
 import ast
+import json
 import os
 import shutil
 import subprocess
@@ -24,6 +28,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("mutants.toml")
+RESULTS = ROOT / "benchmarks" / "results" / "mutants.json"
 COMPILED = "src/gplc/_compiled"
 COPIED = ("src", "tests", "docs", "examples", "benchmarks")
 # One that makes a loop endless is noticed too.
@@ -64,47 +69,64 @@ def dependents(module: str, folder: Path) -> set[str]:
     return found
 
 
-def forget(copy: Path, file: str) -> None:
-    """Delete compiled code that a change of `file` makes stale.
+def stale(copy: Path, file: str) -> list[Path]:
+    """Compiled code that a change of `file` makes stale.
 
     Numba looks at a function's own file only, not at those of the functions it calls.
     """
-    if file.startswith(COMPILED):
-        for module in dependents(Path(file).stem, copy / COMPILED):
-            for cached in (copy / COMPILED / "__pycache__").glob(f"{module}.*.nb?"):
-                cached.unlink()
+    if not file.startswith(COMPILED):
+        return []
+    folder = copy / COMPILED
+    names = sorted(dependents(Path(file).stem, folder))
+    return [path for name in names for path in (folder / "__pycache__").glob(f"{name}.*.nb?")]
 
 
-def tried(mutant: Mutant) -> str:
-    """Caught, survived or broken."""
+def copied(folder: Path) -> None:
+    """A copy of what the tests need; times of files are kept."""
+    for name in COPIED:
+        shutil.copytree(ROOT / name, folder / name)
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy2(ROOT / name, folder)
+
+
+def tested(copy: Path, tests: list[str], seconds: float | None) -> tuple[int, str]:
+    """Exit status of pytest on these tests, and its last lines."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=copy,
+            # A mutant must not leave bytecode that the next one could take for its own.
+            env=os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return 1, f"not done after {seconds:.0f} s"
+    return done.returncode, "; ".join(done.stdout.strip().splitlines()[-3:])
+
+
+def tried(mutant: Mutant, copy: Path) -> str:
+    """Caught, survived or broken; the copy is afterwards as it was."""
     try:
         text = changed(mutant)
     except ValueError as error:
         return f"broken: {error}"
-    with tempfile.TemporaryDirectory(prefix="gplc-mutant-") as folder:
-        copy = Path(folder)
-        # Times of files are kept, and with them the code that Numba has compiled.
-        for name in COPIED:
-            shutil.copytree(ROOT / name, copy / name)
-        shutil.copy2(ROOT / "pyproject.toml", copy)
-        (copy / mutant["file"]).write_text(text, encoding="utf-8")
-        forget(copy, mutant["file"])
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        try:
-            done = subprocess.run(
-                [*command, *mutant["tests"]],
-                cwd=copy,
-                env=os.environ | {"PYTHONPATH": str(copy / "src")},
-                capture_output=True,
-                text=True,
-                timeout=MOST_SECONDS,
-            )
-        except subprocess.TimeoutExpired:
-            return "caught"
-    if done.returncode in (0, 1):
-        return "survived" if done.returncode == 0 else "caught"
-    last = "; ".join(done.stdout.strip().splitlines()[-3:])
-    return f"broken: pytest ended with {done.returncode}: {last}"
+    file = copy / mutant["file"]
+    with tempfile.TemporaryDirectory(prefix="gplc-compiled-") as aside:
+        for path in stale(copy, mutant["file"]):
+            shutil.move(path, aside)
+        file.write_text(text, encoding="utf-8")
+        status, last = tested(copy, mutant["tests"], MOST_SECONDS)
+        for path in stale(copy, mutant["file"]):
+            path.unlink()
+        for path in Path(aside).iterdir():
+            shutil.move(path, copy / COMPILED / "__pycache__")
+        shutil.copy2(ROOT / mutant["file"], file)
+    if status in (0, 1):
+        return "survived" if status == 0 else "caught"
+    return f"broken: pytest ended with {status}: {last}"
 
 
 def chosen(names: list[str], share: str) -> list[Mutant]:
@@ -124,14 +146,33 @@ def main() -> int:
     parser.add_argument("--share", default="1/1", metavar="K/N", help="the k-th of n parts")
     arguments = parser.parse_args()
     results: dict[str, str] = {}
-    for mutant in chosen(arguments.names, arguments.share):
+    wanted = chosen(arguments.names, arguments.share)
+    with tempfile.TemporaryDirectory(prefix="gplc-mutants-") as folder:
+        copy = Path(folder)
+        copied(copy)
         began = time.monotonic()
-        result = "equivalent" if "equivalent" in mutant else tried(mutant)
-        results[mutant["name"]] = result
-        print(f"{result:10} {time.monotonic() - began:5.0f} s  {mutant['name']}", flush=True)
+        tests = sorted({test for each in wanted for test in each["tests"]})
+        status, last = tested(copy, tests, None)
+        print(f"{time.monotonic() - began:.0f} s, unchanged: {last}", flush=True)
+        if status:
+            return status
+        for mutant in wanted:
+            began = time.monotonic()
+            result = "equivalent" if "equivalent" in mutant else tried(mutant, copy)
+            results[mutant["name"]] = result
+            print(f"{result:10} {time.monotonic() - began:5.0f} s  {mutant['name']}", flush=True)
+            kept(results)
     counts = {kind: sum(r.startswith(kind) for r in results.values()) for kind in KINDS}
     print("\n" + "\n".join(f"{kind:10} {count:4}" for kind, count in counts.items()))
     return int(counts["survived"] + counts["broken"] > 0)
+
+
+def kept(results: dict[str, str]) -> None:
+    """Put results into the file, beside those of other mutants that are still in the list."""
+    before = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    names = [each["name"] for each in mutants()]
+    now = {name: (before | results)[name] for name in names if name in before | results}
+    RESULTS.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
 
 
 KINDS = ("caught", "survived", "broken", "equivalent")

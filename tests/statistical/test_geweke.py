@@ -57,7 +57,8 @@ from gplc.samplers.protocol import (
 )
 
 HEAVY = os.environ.get("GPLC_HEAVY") == "1"
-REPLICATES, ITERATIONS, DIRECT = (3000, 20, 20_000) if HEAVY else (400, 6, 2000)
+SHORT = (400, 6, 2000)
+REPLICATES, ITERATIONS, DIRECT = (3000, 20, 20_000) if HEAVY else SHORT
 THRESHOLD = 3e-6
 
 X = np.array([[-1.4], [-0.5], [0.1], [0.8], [1.5]])
@@ -212,10 +213,15 @@ def p_values(
     scheme: Sequence[Update],
     seed: int,
     spoil: Callable[[Model], None] = lambda model: None,
+    short: bool = False,
 ) -> dict[str, float]:
-    """p-value of every statistic: replicates of the chain against direct draws."""
+    """p-value of every statistic: replicates of the chain against direct draws.
+
+    `short` in a heavy run too: what is broken on purpose is caught by few replicates.
+    """
     rng = np.random.default_rng(seed)
-    chain = [chain_draw(model, scheme, rng, ITERATIONS, spoil) for _ in range(REPLICATES)]
+    replicates, iterations, _ = SHORT if short else (REPLICATES, ITERATIONS, DIRECT)
+    chain = [chain_draw(model, scheme, rng, iterations, spoil) for _ in range(replicates)]
     direct = direct_draws(model)
     return {
         name: float(ks_2samp([d[name] for d in chain], [d[name] for d in direct]).pvalue)
@@ -582,7 +588,8 @@ def test_broken_sampler_is_caught(mutant, note):
     name, data, change, spoil, telltale = MUTANTS[mutant]
     key, scheme, settings, options = (SETTINGS | KNOWN_SETTINGS)[name]
     model = build(key, data, **options)
-    p = p_values(model, change(model, model.scheme(scheme, **settings)), seed=2013, spoil=spoil)
+    updates = change(model, model.scheme(scheme, **settings))
+    p = p_values(model, updates, seed=2013, spoil=spoil, short=True)
     note("p", {k: p[k] for k in telltale})
     assert min(p[k] for k in telltale) < THRESHOLD, p
     if mutant == "elliptical slice always accepts":
@@ -656,11 +663,11 @@ PARTS_ALONE = {
 }
 
 
-def p_values_alone(name: str, monkeypatch) -> dict[str, float]:
+def p_values_alone(name: str, monkeypatch, short: bool = False) -> dict[str, float]:
     data, updates, poorly = PARTS_ALONE[name]
     poorly(monkeypatch)
     model = build("gplc", data)
-    return p_values(model, updates(model), seed=2013)
+    return p_values(model, updates(model), seed=2013, short=short)
 
 
 @pytest.mark.parametrize("name", PARTS_ALONE)
@@ -778,6 +785,6 @@ def test_broken_part_is_caught(mutant, note, monkeypatch):
     """With the settings, data and seed with which the right one passes."""
     name, breaks, telltale = BROKEN_PARTS[mutant]
     breaks(monkeypatch)
-    p = p_values_alone(name, monkeypatch)
+    p = p_values_alone(name, monkeypatch, short=True)
     note("p", {k: p[k] for k in telltale})
     assert min(p[k] for k in telltale) < THRESHOLD, p

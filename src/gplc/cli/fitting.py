@@ -19,6 +19,8 @@ DEFAULT_MODEL = "gplc"
 # A run that was stopped by the clock goes on to so many draws: with fewer nothing can be said.
 LEAST_DRAWS = 200
 RESUME_GROWTH = 0.3
+# Draws that chains begin with after the fast method.
+FIRST_DRAWS = 500
 # Up to so many rows it costs little to say how the residual SD varies.
 TELLING_ROWS = 1000
 
@@ -53,7 +55,9 @@ def _known_model(key: str) -> str:
     "gplc fit data.parquet -y price -x area,age --model gplv --max-seconds 600",
     "gplc fit data.csv -y y --exclude id,date --decimal , --drop-missing",
     "gplc fit stars.csv -y flux --noise-column flux_error",
+    "gplc fit data.csv -y y --fast",
     "cat data.csv | gplc fit - -y y --draws 1000 --out fit.nc --json",
+    "gplc fit big.parquet -y y --scheduler tcp://10.0.0.1:8786 --checkpoint big.ckpt",
     kind=NamingModels,
 )
 def fit(
@@ -82,6 +86,8 @@ def fit(
     warmup: Annotated[int, typer.Option(min=0, help="Iterations before them.")] = 500,
     max_seconds: options.MaxSeconds = None,
     approximation: options.ApproximationName = "auto",
+    fast: options.Fast = False,
+    scheduler: options.Scheduler = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     checkpoint: Annotated[
@@ -97,6 +103,7 @@ def fit(
     as_json: options.AsJson = False,
 ) -> None:
     """Fit a model to a table and save it."""
+    from gplc._tables import is_large
     from gplc.comparison import every_model
 
     count = options.draws_in(draws)
@@ -106,8 +113,8 @@ def fit(
     options.check_out(name, replace=force or goes_on)
     how = options.reading(delimiter, decimal, encoding, sheet)
     columns = options.Columns(target, features, exclude, noise_column, weight_column)
-    most = options.MAX_BASIS_ROWS if max_rows is None else max_rows
-    table = options.read_data(data, columns, how, most, drop_missing)
+    in_memory = (noise_column, weight_column, resolution, transform) != (None,) * 4
+    in_memory = in_memory or max_rows is not None or approximation == "none"
     if max_seconds is None and count == "auto":
         max_seconds = options.DEFAULT_SECONDS
     models = every_model(
@@ -125,13 +132,21 @@ def fit(
         checkpoint=checkpoint,
         progress="auto",
         approximation=options.approximation_in(approximation),
+        method="fast" if fast else "mcmc",
+        scheduler=scheduler,
     )
     estimator = models[model]
-    if max_rows is None:
-        options.check_rows(estimator, table, data)
+    if scheduler is not None or (is_large(data) and not in_memory):
+        X, y = options.rows_elsewhere(data, columns, how, drop_missing, scheduler)
+        known: dict[str, Any] = {}
+    else:
+        most = options.MAX_BASIS_ROWS if max_rows is None else max_rows
+        X, y, known = options.read_data(data, columns, how, most, drop_missing).given()
+        if max_rows is None:
+            options.check_rows(estimator, X, known, data)
     with options.keeping_draws():
-        estimator.fit(table.X, table.y, **table.known())
-    estimator.origin_ |= _origin(data, name, table.X)
+        estimator.fit(X, y, **known)
+    estimator.origin_ |= _origin(data, name, X)
     done = estimator.diagnostics_
     if done.stopped.startswith("Stopped by max_seconds") and done.n_draws < LEAST_DRAWS:
         say(f"Only {done.n_draws} draws in that time; going on to {LEAST_DRAWS}.")
@@ -145,7 +160,7 @@ def _origin(data: str, out: str, X: Any) -> dict[str, str]:
     told = {"file": data, "fit": out}
     if Path(sys.argv[0]).stem in ("gplc", "__main__"):
         told["command"] = shlex.join(["gplc", *sys.argv[1:]])
-    if "left_out" in X.attrs:
+    if "left_out" in getattr(X, "attrs", {}):
         told["left out"] = X.attrs["left_out"]
     return told
 
@@ -192,6 +207,8 @@ def resume(
 def _extend_until_good(model: Any, seconds: float) -> None:
     """Extend by a share of what there is, until converged or the time is up."""
     ends = time.monotonic() + seconds
+    if model.diagnostics_.weighed is not None:  # its few draws say nothing of how many are needed
+        model.set_params(max_seconds=seconds).extend(FIRST_DRAWS)
     while not model.diagnostics_.ok and (left := ends - time.monotonic()) > 0:
         model.set_params(max_seconds=left)
         model.extend(max(LEAST_DRAWS, round(RESUME_GROWTH * model.diagnostics_.n_draws)))
@@ -203,7 +220,8 @@ def _finish(model: Any, out: str, as_json: bool, strict: bool) -> None:
     The file says how many draws there are, not how long they took: so the fit can be repeated.
     """
     told = model.diagnostics_
-    model.set_params(draws=told.n_draws, max_seconds=None).save(out)
+    fast = {} if told.weighed is not None else {"method": "mcmc"}
+    model.set_params(draws=told.n_draws, max_seconds=None, **fast).save(out)
     record = _fit_record(model, out)
     if as_json:
         print_json(record)
@@ -224,7 +242,7 @@ def _fit_record(model: Any, out: str) -> dict[str, Any]:
     record = {
         "fit": out,
         "model": type(model).__name__,
-        "rows": len(y),
+        "rows": _fitted.n_rows(model),
         "target": _fitted.target_name(model),
         "features": _fitted.feature_names(model),
         "notes": model.notes_,
@@ -236,6 +254,7 @@ def _fit_record(model: Any, out: str) -> dict[str, Any]:
         "level": str(told.level),
         "prediction_error": told.prediction_error,
         "verdict": told.verdict_for(Advice.in_shell(out)),
+        "method": "mcmc" if told.weighed is None else "fast",
         "version": __version__,
     }
     if len(y) <= TELLING_ROWS:
@@ -256,5 +275,10 @@ def _in_words(record: dict[str, Any]) -> str:
         told = f"{high:.3g} everywhere" if same else f"from {low:.3g} to {high:.3g}"
         lines.append(f"Residual SD of {record['target']}: {told}.")
     lines.append(f"Verdict: {record['verdict']}")
+    if record["method"] == "fast":
+        lines.append(
+            "This is a first answer, not a run of chains: "
+            f"`gplc resume {shlex.quote(record['fit'])}` samples from here on."
+        )
     lines.append(f"Saved in {record['fit']}.")
     return "\n".join(lines)

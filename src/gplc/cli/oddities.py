@@ -29,7 +29,7 @@ def of_counters(inputs: "pd.DataFrame") -> list[str]:
     return [
         f"{name!r} counts the rows: if it is no input, leave it out with --exclude "
         f"{shlex.quote(str(name))}"
-        for name, values in inputs.items()
+        for name, values in inputs.select_dtypes("number").items()
         if values.iloc[0] in (0, 1) and (values.diff().iloc[1:] == 1).all()
     ]
 
@@ -49,7 +49,9 @@ def of_data(table: "pd.DataFrame", target: str) -> list[str]:
     for name, values in table.items():
         if values.nunique() == 1:
             tells = "there is nothing to predict" if name == target else "it tells nothing"
-            found.append(f"{name!r} is {values.iloc[0]:g} in every row: {tells}")
+            only = values.iloc[0]
+            shown = f"{only:g}" if isinstance(only, float | int) else repr(str(only))
+            found.append(f"{name!r} is {shown} in every row: {tells}")
     copies = int(table.duplicated().sum())
     if copies > MOST_COPIES * len(table):
         found.append(

@@ -101,12 +101,26 @@ FitRows = Annotated[
         help="Refuse larger tables. By default 5,000 if the model is exact, 2 million if not.",
     ),
 ]
+Fast = Annotated[
+    bool,
+    typer.Option(
+        "--fast",
+        help="A first answer in seconds: a Gaussian around the mode, with a verdict.",
+    ),
+]
 ApproximationName = Annotated[
     str,
     typer.Option(
         "--approximation",
         metavar="auto or none",
         help="Beyond 1,000 rows: in a basis where there is one (auto), or exact (none).",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Of a Dask scheduler, whose workers read CSV or Parquet and do the sums.",
     ),
 ]
 MaxRows = Annotated[int, typer.Option(help="Refuse larger tables: the cost grows as rows^3.")]
@@ -247,6 +261,10 @@ class TableData(NamedTuple):
         told = {"noise_std": self.noise_std, "sample_weight": self.sample_weight}
         return {name: values for name, values in told.items() if values is not None}
 
+    def given(self) -> tuple[Any, Any, dict[str, Any]]:
+        """What `fit` is to be given."""
+        return self.X, self.y, self.known()
+
     def with_response(self) -> "TableData":
         """Rows whose response is there."""
         kept = self.y.notna()
@@ -269,13 +287,36 @@ def approximation_in(text: str) -> Any:
     return "auto" if text == "auto" else None
 
 
-def check_rows(estimator: Any, table: TableData, data: str) -> None:
+def check_rows(estimator: Any, X: Any, known: dict[str, Any], data: str) -> None:
     """Refuse a table that is too large for an exact model, if that is what would be fitted."""
     from gplc._tables import too_large
 
-    rows = len(table.X)
-    if rows > MAX_ROWS and not estimator.in_basis(table.X, **table.known()):
+    if len(X) > MAX_ROWS and not estimator.in_basis(X, known.get("noise_std")):
         raise too_large(data, MAX_ROWS)
+
+
+def rows_elsewhere(
+    data: str,
+    columns: Columns,
+    how: "Reading",
+    drop_missing: bool,
+    scheduler: str | None,
+) -> tuple[Any, Any]:
+    """X and y of a large table, which is read in parts: here, or by workers of a cluster."""
+    from gplc._tables import read_chunks
+    from gplc.estimators import open_rows
+
+    frame = next(read_chunks(data, how))
+    chosen = columns.inputs(frame, data)
+    if scheduler is None:
+        return open_rows(data, columns.target, chosen, reading=how, drop_missing=drop_missing)
+    # Looks at the first rows as any table is looked at, before the workers do.
+    from gplc._cells import numbers
+    from gplc.estimators.distant import read_on_cluster
+
+    used = [*chosen, columns.target]
+    numbers(frame, used, data, decimal=how.decimal, keep_missing=drop_missing, optional=chosen)
+    return read_on_cluster(data, columns.target, chosen, how, drop_missing, scheduler)
 
 
 def resolution_in(text: str | None) -> Any:
@@ -297,21 +338,21 @@ def resolution_in(text: str | None) -> Any:
 def read_data(
     data: str, columns: Columns, how: "Reading", max_rows: int, drop_missing: bool
 ) -> TableData:
-    """Inputs and response of a table, all of them numbers; says what is odd about them.
+    """Inputs and response of a table, as numbers, levels or dates; says what is odd about them.
 
     Rows without a response are kept: whoever fits leaves them out, and counts them.
     """
     import numpy as np
     import pandas as pd
 
-    from gplc._cells import numbers, sds, whole_numbers
+    from gplc._cells import mixed, numbers, sds, whole_numbers
     from gplc._files import name_of
     from gplc._tables import read_table
 
     table = read_table(data, max_rows, how)
     target, chosen = columns.target, columns.inputs(table, data)
     response = numbers(table, [target], data, decimal=how.decimal, keep_missing=True)
-    inputs = numbers(
+    inputs = mixed(
         table,
         chosen,
         data,
@@ -319,19 +360,20 @@ def read_data(
         keep_missing=drop_missing,
         optional=chosen,
     )
-    kept = np.flatnonzero(np.isfinite(inputs).all(axis=1))
+    kept = np.flatnonzero(inputs.notna().all(axis=1))
     usable = int(np.sum(~np.isnan(response[kept])))
     if usable < 2:
         raise ValueError(f"{name_of(data)} has {usable} usable rows; 2 are needed")
     y = pd.Series(response[kept, 0], name=target)
-    X = pd.DataFrame(inputs[kept], columns=chosen)
+    inputs = inputs.reset_index(drop=True)
+    X = inputs.iloc[kept].reset_index(drop=True)
     if len(kept) < len(table):
         left_out_rows = f"{len(table) - len(kept)} of {len(table)} rows with missing inputs"
         say(f"Left out {left_out_rows}.")
         X.attrs["left_out"] = left_out_rows
     # Rows are counted before some are left out.
     for oddity in [
-        *oddities.of_counters(pd.DataFrame(inputs, columns=chosen)),
+        *oddities.of_counters(inputs),
         *oddities.of_data(pd.concat([y, X], axis=1)[y.notna()], target),
     ]:
         warn(oddity)

@@ -91,28 +91,32 @@ def predict(
     form = "jsonl" if as_json else _tables.table_format(out)
     how = options.reading(delimiter, decimal, encoding, sheet)
     model = options.load_fit(fit)
-    outside = Outside(_fitted.training_data(model)[0], _fitted.feature_names(model))
+    columns = getattr(model, "columns_", None)
+    plain = list(range(model.n_features_in_)) if columns is None else list(columns.numbers)
+    names = _fitted.feature_names(model)
+    outside = Outside(_fitted.training_data(model)[0][:, plain], [names[k] for k in plain])
     done = missing = 0
     with _tables.writing(out, form, how.decimal) as append, working("predicting"):
         for frame in _tables.read_chunks(new, how):
-            numbers, given = _inputs(model, frame, new, how.decimal)
+            inputs, given = _inputs(model, frame, new, how.decimal)
             noise = None
             if noise_column is not None:
                 noise = _cells.sds(frame, noise_column, new, decimal=how.decimal)
-            whole = np.flatnonzero(np.isfinite(numbers).all(axis=1))
+            whole = np.flatnonzero(inputs.notna().all(axis=1))
             missing += len(frame) - whole.size
             if drop_missing:
-                frame, numbers = frame.iloc[whole], numbers[whole]
+                frame, inputs = frame.iloc[whole], inputs.iloc[whole]
                 noise = None if noise is None else noise[whole]
                 whole = np.arange(whole.size)
             if taken := [name for name in asked.columns if name in frame.columns]:
                 raise ValueError(
                     f"{name_of(new)} has a column {taken[0]!r} already; give a --prefix"
                 )
-            predicted = _predicted(model, numbers, whole, asked, noise)
-            outside.look(numbers[whole])
+            predicted = _predicted(model, inputs, whole, asked, noise)
+            if plain and whole.size:
+                outside.look(_fitted.as_numbers(model, inputs.iloc[whole])[:, plain])
             if form not in ("csv", "tsv"):  # there numbers are numbers
-                frame = frame.assign(**dict(zip(given, numbers.T, strict=True)))
+                frame = frame.assign(**{given[k]: inputs.iloc[:, k].array for k in plain})
             append(frame.assign(**predicted))
             done += whole.size
     if missing:
@@ -126,20 +130,25 @@ def predict(
 
 def _inputs(
     model: Any, frame: "pd.DataFrame", path: str, decimal: str | None
-) -> "tuple[Array, list[str]]":
-    """Inputs of new rows (rows, p), nan where missing, and the columns they come from."""
+) -> "tuple[pd.DataFrame, list[str]]":
+    """Inputs of new rows, empty where missing, and the columns they come from."""
     from gplc import _fitted
-    from gplc._cells import numbers
+    from gplc._cells import mixed
 
     given = _fitted.feature_names(model)
     if getattr(model, "feature_names_in_", None) is None and len(frame.columns) == len(given):
         given = [str(name) for name in frame.columns]  # fitted without names: by position
-    return numbers(frame, given, path, decimal=decimal, keep_missing=True), given
+    columns = getattr(model, "columns_", None)
+    words = (
+        [] if columns is None else [each.name for each in columns.each if each.kind != "number"]
+    )
+    found = mixed(frame, given, path, as_words=words, decimal=decimal, keep_missing=True)
+    return found, given
 
 
 def _predicted(
     model: Any,
-    numbers: "Array",
+    inputs: "pd.DataFrame",
     whole: "NDArray[np.intp]",
     asked: Asked,
     noise: "Array | None",
@@ -149,10 +158,13 @@ def _predicted(
 
     from gplc import _fitted
 
-    found = np.full((len(asked.columns), len(numbers)), np.nan)
+    found = np.full((len(asked.columns), len(inputs)), np.nan)
     if whole.size:
         known = None if noise is None else noise[whole]
-        found[:, whole] = _values(model, _fitted.as_table(model, numbers[whole]), asked, known)
+        rows: Any = inputs.iloc[whole]
+        if getattr(model, "columns_", None) is None:
+            rows = _fitted.as_table(model, rows.to_numpy(dtype=np.float64))
+        found[:, whole] = _values(model, rows, asked, known)
     return dict(zip(asked.columns, found, strict=True))
 
 

@@ -2,6 +2,7 @@
 
 from gplc.estimators.base import BaseGP
 from gplc.estimators.cases import DataWarning
+from gplc.estimators.distant import open_rows
 from gplc.estimators.files import ESTIMATORS, load
 from gplc.estimators.latent_covariate import LatentCovariateGP
 from gplc.estimators.latent_variance import LatentVarianceGP
@@ -22,5 +23,6 @@ __all__ = [
     "Stack",
     "StandardGP",
     "load",
+    "open_rows",
     "stack",
 ]

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gplc import _check
 from gplc._check import interval_probabilities
+from gplc._columns import Columns
 from gplc._fitted import HasData, training_data, with_names
 from gplc._frames import Rows
 from gplc._types import Array
@@ -32,8 +33,11 @@ from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
 from gplc.estimators.cases import DataWarning, cases_of, new_noise, refuse_missing
+from gplc.estimators.category_kernels import with_levels
 from gplc.estimators.companions import from_prior, groups_of, on_scale_of_data, replicates
+from gplc.estimators.distant import distant_of, is_distant, prepared
 from gplc.estimators.files import ESTIMATORS, KERNEL_SETTINGS, renamed, save
+from gplc.estimators.first_answers import begun_from, first_run, pilot
 from gplc.estimators.left_out import chain_weights, leave_one_out
 from gplc.estimators.predicting import PredictsRows
 from gplc.estimators.prior_table import PriorTable, prior_table
@@ -52,6 +56,7 @@ from gplc.estimators.sizes import (
     ROUNDS,
     TOLERATED_ERROR,
     affordable,
+    by_chain,
     chosen_axes,
     measured_error,
     ranges_of,
@@ -66,6 +71,7 @@ from gplc.models.in_basis import IN_BASIS, InBasis
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
 from gplc.predictive import Predictive
 from gplc.priors import PriorLike
+from gplc.processes.distant import DistantRows, RowsGone
 from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
@@ -156,6 +162,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     resolution: float | Literal["auto"] | None = None
     target_transform: Any = None
     approximation: Approximation = "auto"
+    method: Literal["mcmc", "fast"] = "mcmc"
+    scheduler: str | None = None
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)
@@ -209,7 +217,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : (n, p) array-like or data frame
-            Inputs, n at least 2, none missing.
+            Inputs, n at least 2, none missing. A Dask array or data frame stays where it is, and
+            so does what `gplc.open_rows` gives.
         y : (n,) array-like
             Responses. Rows without one (NaN) are left out, with a warning that counts them.
         noise_std : float or (n,) array-like, optional
@@ -226,7 +235,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self._check_settings()
         self._warn_of_old_names()
         with _unchanged_on_error(self):
-            prepared = self._prepared(X, y, noise_std, sample_weight)
+            prepared: tuple[Any, ...]
+            if is_distant(X, y):
+                prepared = self._prepared_elsewhere(X, y, noise_std, sample_weight)
+            else:
+                prepared = self._prepared(X, y, noise_std, sample_weight)
             now = datetime.now().astimezone()
             self.origin_ = {"date": now.strftime("%Y-%m-%d %H:%M %z")}
             self._sample(*prepared)
@@ -246,7 +259,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         response: Array
         self._check_settings()
         cases = cases_of(X, y, noise_std, sample_weight)
-        inputs, response = self._validated(cases.X, cases.y, y_numeric=True, ensure_min_samples=2)
+        columns = Columns.learned(cases.X)
+        given = cases.X if columns is None else columns.encoded(cases.X)
+        inputs, response = self._validated(given, cases.y, y_numeric=True, ensure_min_samples=2)
         measured = response.astype(np.float64)
         transform = transform_of(self.target_transform, measured)
         step = step_of(measured) if self.resolution == "auto" else self.resolution
@@ -258,8 +273,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             noise = None if noise is None else noise * slopes
         response = response - self._known_mean(inputs)
         x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+        if columns is not None:  # levels stay numbers 0, 1, ...
+            x_scaling = x_scaling.except_for([*columns.unordered, *columns.ordered])
         y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
         noise = None if noise is None else noise / y_scaling.scale
+        self.columns_ = columns
         self.x_scaling_ = x_scaling
         self.y_scaling_ = y_scaling
         self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
@@ -268,19 +286,71 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.transform_ = transform
         return x_scaling.apply(inputs), y_scaling.apply(response), noise
 
-    def _sample(self, X: Array, y: Array, noise: Array | None) -> None:
+    def _prepared_elsewhere(
+        self, X: Any, y: Any, noise_std: Any, sample_weight: Any
+    ) -> tuple[Array, Array, None, DistantRows]:
+        """The rows that are kept here in standard units, and all, where they are."""
+        self._refuse_elsewhere(X, noise_std, sample_weight)
+        distant = distant_of(X, y, self.scheduler)
+        if isinstance(self.approximation, str):  # else it was found out before
+            self._refuse_elsewhere(np.empty((2, distant.inputs)), None, None)
+        ready = prepared(distant, self.standardize, self.mean if callable(self.mean) else None)
+        self.x_scaling_, self.y_scaling_ = ready.x_scaling, ready.y_scaling
+        self.n_features_in_ = distant.inputs
+        if hasattr(self, "feature_names_in_"):
+            delattr(self, "feature_names_in_")
+        if distant.features is not None:
+            self.feature_names_in_ = np.array(distant.features, dtype=object)
+        self.target_name_ = distant.target
+        self.n_given_, self.n_dropped_ = distant.given, distant.dropped
+        self.resolution_ = self.transform_ = None
+        self._rows_digest = ready.digest
+        return ready.rows.X, ready.rows.y, None, ready.rows
+
+    def _refuse_elsewhere(self, X: Any, noise_std: Any, sample_weight: Any) -> None:
+        """Refuse what needs all rows in this process."""
+        given = {
+            "noise_std": noise_std is not None,
+            "sample_weight": sample_weight is not None,
+            "resolution": self.resolution is not None,
+            "target_transform": self.target_transform is not None,
+        }
+        why = ""
+        if found := [name for name, there in given.items() if there]:
+            why = f"{found[0]} is given; leave it out"
+        elif self.approximation is None:
+            why = "approximation is None, which is exact; leave it at 'auto'"
+        elif told := self._without_basis(X):
+            why = f"they need a basis, and {told}; change that"
+        if why:
+            raise ValueError(
+                f"rows in a file or on a cluster cannot be fitted as they are: {why}, or give "
+                "arrays in memory"
+            )
+
+    def _sample(
+        self, X: Array, y: Array, noise: Array | None, rows: DistantRows | None = None
+    ) -> None:
         """Set all that sampling sets; in a basis twice, if the first turns out too small."""
-        wanted, seed = self._wanted_basis(X, noise is not None), _seed(self.random_state)
+        seed = _seed(self.random_state)
+        if rows is None:
+            wanted = self._wanted_basis(X, noise is not None)
+        else:
+            wanted = self.approximation if isinstance(self.approximation, Hilbert) else Hilbert()
         axes = None
         if wanted is not None:
 
             def make(X: Array, y: Array, axes: Axes) -> Any:
                 return self._model(X, y, None, axes)
 
-            axes = chosen_axes(make, X, y, wanted, self._has_latent)
+            ranges = ranges_of(X) if rows is None else rows.ranges
+            how = pilot if self.method == "fast" else by_chain
+            axes = chosen_axes(make, X, y, wanted, self._has_latent, ranges, how)
         for rounds_left in reversed(range(ROUNDS)):
             self.model_ = model = self._model(X, y, noise, axes)
-            run = sample(model, self._plan(model), seed, self._marks(model))
+            if rows is not None:
+                self.model_ = model = model.on_rows(rows)
+            run = self._run(model, seed)
             self.seed_ = run.seed
             self._take_chains(run.chains)
             better = self._better_axes(wanted)
@@ -288,6 +358,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 break
             axes = better
         self._take(run)
+
+    def _run(self, model: Model, seed: np.random.SeedSequence) -> Run:
+        plan = self._plan(model)
+        if self.method == "fast":
+            return first_run(self, model, seed)
+        return sample(model, plan, seed, self._marks(model))
 
     def in_basis(self, X: Any, noise_std: Any = None) -> bool:
         """Whether a fit of these rows would be made in a basis, and so cost no more than they do.
@@ -310,7 +386,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         [False, True]
         """
         known = noise_std is not None or self.resolution is not None
-        return self._wanted_basis(X, known) is not None
+        columns = Columns.learned(X)
+        if columns is None:
+            return self._wanted_basis(X, known) is not None
+        return not columns.levels_in and self._wanted_basis(columns.encoded(X), known) is not None
 
     @property
     def _has_latent(self) -> bool:
@@ -344,6 +423,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         settings = self._model_settings()
         if settings.get("n_latent", 1) > 1:
             return f"n_latent is {settings['n_latent']}"
+        if (columns := getattr(self, "columns_", None)) is not None and columns.levels_in:
+            return f"column {columns.levels_in[0]!r} holds levels, which no basis is made for"
         kernels = [self.kernel, settings.get("kernel_z")]
         found = [unsupported(each) for each in kernels if each is not None]
         return next((why for why in found if why), "")
@@ -364,7 +445,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
             self._warn_of_error(error)
             return None
-        ranges = ranges_of(model.X)
+        ranges = model.rows.ranges
         halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
         theta = self.draws_.theta.reshape(-1, len(model.names))
         scales = scales_of(model, theta, halves)
@@ -393,17 +474,25 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         Returns
         -------
         self
-            The same as if it had been fitted with so many more draws at once.
+            The same as if it had been fitted with so many more draws at once. After the fast
+            method chains begin where its draws are, with a warm-up, and theirs take the place of
+            these.
         """
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good start")
+        if isinstance(self.model_, InBasis):
+            self.model_.check_rows()
         done, kept = self.chains_[0].position.iteration, self.chains_[0].log_density.size
+        begun = self.chains_
+        if self.diagnostics_.weighed is not None:
+            done, kept = self.warmup, 0
+            begun = begun_from(self.model_, begun, self.seed_)
         plan = self._plan(self.model_)._replace(
             chains=len(self.chains_), draws=kept + draws, warmup=done - kept
         )
         with _unchanged_on_error(self):
             marks = self._marks(self.model_)
-            self._take(sample(self.model_, plan, self.seed_, marks, self.chains_))
+            self._take(sample(self.model_, plan, self.seed_, marks, begun))
         return self._unless_interrupted()
 
     @property
@@ -416,7 +505,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     def notes_(self) -> list[str]:
         """What was done to the data before the fit, in sentences."""
         check_is_fitted(self, "posterior_")
-        notes = []
+        notes = [] if self.columns_ is None else self.columns_.told()
         if self.n_dropped_:
             total = f"{self.n_dropped_} of {self.n_given_}"
             notes.append(f"{total} rows have no response and are left out.")
@@ -424,6 +513,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             notes.append(
                 f"Responses are rounded to steps of {self.resolution_:.4g}: each has a known "
                 f"noise of SD {rounding_sd(self.resolution_):.3g}."
+            )
+        if _is_elsewhere(self.model_) and self.model_.rows.n > self.model_.n:
+            notes.append(
+                f"Of {self.model_.rows.n} rows {self.model_.n}, chosen at random, are kept with "
+                "the fit: leave-one-out, checks and pictures are of these."
             )
         if self.transform_ is not None:
             power = self.transform_.power
@@ -479,6 +573,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
                 f"approximation must be None, 'auto' or Hilbert(...), got "
                 f"{_check.shown(self.approximation)}; 'auto' is a good choice"
             )
+        _check.one_of("method", self.method, ("mcmc", "fast"))
+        if self.method == "fast" and self.checkpoint is not None:
+            raise ValueError("checkpoint is for chains, and method='fast' has none; leave it out")
         for name in ("standardize", "learned_noise"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
@@ -510,6 +607,14 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         The exact one, or the one in a basis on these axes.
         """
         settings = self._model_settings()
+        kernel, mean = self.kernel, None if callable(self.mean) else self.mean
+        if self.columns_ is not None and self.columns_.levels_in:
+            # Means are part of the kernel here, for they see columns of numbers only.
+            sees_w = "n_latent" in settings
+            if "kernel_z" in settings:
+                own = settings["kernel_z"]
+                settings["kernel_z"] = with_levels(own or kernel, self.columns_, False)
+            kernel, mean = with_levels(kernel, self.columns_, sees_w, mean), None
         # A model of the user's need not know of known noise if there is none.
         if noise is not None:
             settings["known_sd"] = noise
@@ -527,9 +632,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         return made(
             inputs,
             response,
-            kernel=self.kernel,
+            kernel=kernel,
             priors=self.priors,
-            mean=None if callable(self.mean) else self.mean,
+            mean=mean,
             **settings,
         )
 
@@ -581,6 +686,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             warmup=self.warmup,
             random_state=type(self.random_state).__name__ if generator else self.random_state,
             **({"axes": model.axes} if isinstance(model, InBasis) else {}),
+            **({"rows": self._rows_digest} if _is_elsewhere(model) else {}),
             **self._model_settings(),
             # Named only if there is any: so older checkpoints go on.
             **({} if model.known_noise is None else {"noise_std": model.known_noise.sds}),
@@ -593,7 +699,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         """Set everything that follows from a run, and warn unless it is fine."""
         self.seed_ = run.seed
         self._take_chains(run.chains)
-        told = diagnose(self.draws_, run.chains, run.stopped)
+        told = diagnose(self.draws_, run.chains, run.stopped, run.weighed)
         rows = {with_names(cast(HasData, self), name): row for name, row in told.rows.items()}
         self.diagnostics_ = self._in_users_units(dataclasses.replace(told, rows=rows))
         if not self.diagnostics_.ok:
@@ -641,16 +747,21 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
         save(self, path)
 
-    def _restore(self, saved: Saved, axes: Axes | None = None) -> Self:
+    def _restore(self, saved: Saved, axes: Axes | None = None, rows: int | None = None) -> Self:
         """Set all that a fit sets, from a file."""
         self._check_settings()
         arrays, records = saved.arrays, saved.records
         self.x_scaling_ = Scaling(arrays["x_location"], arrays["x_scale"])
         self.y_scaling_ = Scaling(arrays["y_location"], arrays["y_scale"])
+        self.columns_ = Columns.from_record(records["data"].get("columns"))
         rows_apart = 0 < len(arrays["y"]) == arrays["latent"].shape[2] and self.model_class.merges
         self.model_ = self._model(
             arrays["X"], arrays["y"], arrays.get("known_sd"), axes, rows_apart
         )
+        if rows is not None:
+            gone = RowsGone(rows, self.model_.X, self.model_.y)
+            self.model_ = self.model_.on_rows(gone).with_told(arrays)
+            self._rows_digest = ""
         self.approximation_ = None
         self.n_features_in_ = self.model_.X.shape[1]
         if records["features"]:
@@ -684,7 +795,12 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     def _new_inputs(self, X: ArrayLike) -> tuple[Array, Array | float]:
         """Rows of X in standard units, and the known part of their mean."""
         check_is_fitted(self, "posterior_")
-        inputs: Array = self._validated(X, reset=False)
+        given = X
+        if self.columns_ is not None:
+            given = self.columns_.encoded(X)
+            if note := self.columns_.unseen(X):
+                warnings.warn(note, DataWarning, stacklevel=3)
+        inputs: Array = self._validated(given, reset=False)
         scaled = self.x_scaling_.apply(inputs)
         if isinstance(self.model_, InBasis):
             self._check_reach(inputs, scaled)
@@ -851,6 +967,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         check_is_fitted(self, "posterior_")
         _check.integer("draws", draws, at_least=1, advice="1000 is a good number")
         _check.integer("refit", refit, at_least=0, advice="0 fits nothing again")
+        if refit and self.diagnostics_.weighed is not None:
+            raise ValueError(
+                f"refit must be 0 after the fast method, got {refit}: chains that fit rows again "
+                "have to learn first; call extend(1000) before"
+            )
         # Rows x draws are kept: with very many rows, of which each tells next to nothing, fewer.
         draws = min(draws, max(len(self.chains_), MOST_LEFT_OUT // self.model_.n))
         key = draws, refit
@@ -972,6 +1093,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if told is not None and "text/html" in bundle:
             bundle["text/html"] += told._repr_html_()
         return bundle
+
+
+def _is_elsewhere(model: Model) -> bool:
+    """Whether a model has rows that are not in this process."""
+    return isinstance(model, InBasis) and not model.rows.here
 
 
 def _family_of(model: Model, place: int) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
     if not isinstance(settings["random_state"], int | None):
         settings["random_state"] = None  # its seed is kept with the chains
     # A path in a file must never decide where something is written later.
-    settings["checkpoint"] = None
+    settings["checkpoint"] = settings["scheduler"] = None
     known = estimator.model_.known_noise
     save_fit(
         path,
@@ -105,7 +105,8 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
             "y_location": estimator.y_scaling_.location,
             "y_scale": estimator.y_scaling_.scale,
         }
-        | ({} if known is None else {"known_sd": known.sds}),
+        | ({} if known is None else {"known_sd": known.sds})
+        | (estimator.model_.told() if isinstance(estimator.model_, InBasis) else {}),
         {
             "version": __version__,
             "estimator": type(estimator).__name__,
@@ -120,7 +121,8 @@ def save(estimator: "BaseGP", path: str | os.PathLike[str]) -> None:
                 "transform": None
                 if estimator.transform_ is None
                 else estimator.transform_.record(),
-            },
+            }
+            | ({} if estimator.columns_ is None else {"columns": estimator.columns_.record()}),
             "origin": dict(estimator.origin_),
             "diagnostics": estimator._in_users_units(
                 estimator.diagnostics_, back=True
@@ -198,28 +200,28 @@ def load(
             settings["sampler"] = former.get(settings["sampler"], settings["sampler"])
         if saved.format < 3 and saved.arrays["X"].shape[1] > 1:
             settings["priors"] = with_old_defaults(saved.records["names"], settings["priors"])
-        given, axes = _basis_from(settings.pop("approximation", None))
-        return known[name](**settings, approximation=given)._restore(saved, axes)
+        given, axes, rows = _basis_from(settings.pop("approximation", None))
+        return known[name](**settings, approximation=given)._restore(saved, axes, rows)
 
 
 def _basis_record(estimator: "BaseGP") -> dict[str, Any]:
-    """What was asked for, and the axes that were chosen."""
+    """What was asked for, the axes that were chosen, and rows if not all are kept."""
     given: Any = estimator.approximation
     model = estimator.model_
     return {
         "given": dataclasses.asdict(given) if isinstance(given, Hilbert) else given,
         "axes": model.axes.record() if isinstance(model, InBasis) else None,
-    }
+    } | ({"rows": model.rows.n} if isinstance(model, InBasis) and model.rows.n > model.n else {})
 
 
-def _basis_from(record: Any) -> tuple[Any, Axes | None]:
-    """Both, from what `_basis_record` gave; older files have exact fits."""
+def _basis_from(record: Any) -> tuple[Any, Axes | None, int | None]:
+    """All of it, from what `_basis_record` gave; older files have exact fits."""
     if record is None:
-        return "auto", None
+        return "auto", None, None
     given, axes = record["given"], record["axes"]
     if isinstance(given, dict):
         given = Hilbert(**given)
-    return given, None if axes is None else Axes.from_record(axes)
+    return given, None if axes is None else Axes.from_record(axes), record.get("rows")
 
 
 def _with_variants(classes: Iterable[type["BaseGP"]]) -> Iterator[type["BaseGP"]]:

@@ -1,5 +1,6 @@
 """An affine map between the scale of the data and standard units."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,12 @@ class Scaling(NamedTuple):
     def none(cls, columns: tuple[int, ...]) -> "Scaling":
         """The identity."""
         return cls(np.zeros(columns), np.ones(columns))
+
+    def except_for(self, columns: Sequence[int]) -> "Scaling":
+        """The same, but that some columns stay as they are."""
+        location, scale = self.location.copy(), self.scale.copy()
+        location[list(columns)], scale[list(columns)] = 0.0, 1.0
+        return Scaling(location, scale)
 
     def apply(self, values: Array) -> Array:
         """Values in standard units."""

@@ -36,12 +36,24 @@ def ranges_of(X: Array) -> list[tuple[float, float]]:
     return list(zip(X.min(axis=0).tolist(), X.max(axis=0).tolist(), strict=True))
 
 
-def chosen_axes(make: Make, X: Array, y: Array, wanted: Hilbert, with_latent: bool) -> Axes:
+def by_chain(model: InBasis) -> Array:
+    """Log hyperparameters from a short chain: (draws, k)."""
+    return run_chain(model, seed=0, draws=PILOT_DRAWS, warmup=PILOT_DRAWS).theta
+
+
+def chosen_axes(
+    make: Make,
+    X: Array,
+    y: Array,
+    wanted: Hilbert,
+    with_latent: bool,
+    ranges: list[tuple[float, float]],
+    pilot: Callable[[InBasis], Array] = by_chain,
+) -> Axes:
     """Axes that suit the length scales which a few rows have, where they are not given.
 
-    The answer depends on the data alone.
+    The answer depends on the data alone. `pilot` draws hyperparameters of a model of a few rows.
     """
-    ranges = ranges_of(X)
     halves = [max(0.5 * (highest - lowest), 1e-3) for lowest, highest in ranges]
     if wanted.is_complete(with_latent):
         return wanted.axes(ranges, None, with_latent)
@@ -54,8 +66,7 @@ def chosen_axes(make: Make, X: Array, y: Array, wanted: Hilbert, with_latent: bo
     for _ in range(PILOTS):
         axes = affordable(wanted.axes(ranges, scales, with_latent), wanted)
         model = make(X[picked], y[picked], axes)
-        chain = run_chain(model, seed=0, draws=PILOT_DRAWS, warmup=PILOT_DRAWS)
-        found = scales_of(model, chain.theta, halves)
+        found = scales_of(model, pilot(model), halves)
         if _covers(scales, found):
             break
         scales = found

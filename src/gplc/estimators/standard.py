@@ -68,6 +68,13 @@ class StandardGP(BaseGP):
     approximation : "auto", None or Hilbert
         None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
         to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.
+    method : "mcmc" or "fast"
+        "fast" is a first answer in seconds: draws from a Gaussian around the mode of the same
+        posterior, weighed, with a verdict; `extend` then begins chains there. See
+        docs/diagnostics.md.
+    scheduler : str, optional
+        Address of the Dask scheduler on whose workers a Dask X and y are fitted; by default that
+        of the current `distributed.Client`. Without either they are fitted here, from a file.
 
     Attributes
     ----------

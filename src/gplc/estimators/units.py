@@ -21,6 +21,7 @@ POWERS: Mapping[str, tuple[int, int]] = {
     "constant_sd": (1, 0),
     "slope_sd": (1, -1),
     "step_sd": (1, 0),
+    "level_sd": (1, 0),
     "latent_slope_sd": (1, 0),
     "latent_step_sd": (1, 0),
     "length_scale": (0, 1),

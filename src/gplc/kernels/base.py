@@ -299,6 +299,7 @@ class Leaf(Kernel):
     inputs: tuple[int | str, ...] = field(default=(), kw_only=True)
     label: str = field(default="", kw_only=True)
     blind: ClassVar[bool] = False  # whether it is the same whatever the inputs
+    of_levels: ClassVar[bool] = False  # whether its columns hold levels: none of them is latent
 
     # What a kernel of your own says.
 
@@ -470,7 +471,12 @@ def seen_by(leaf: Leaf, n_observed: int, n_latent: int) -> Seen:
     latent: list[int] = []
     if leaf.blind:
         return Seen((), (), n_observed, n_latent)
-    for each in leaf.inputs or ("x", "w"):
+    for each in leaf.inputs or (("x",) if leaf.of_levels else ("x", "w")):
+        if leaf.of_levels and isinstance(each, str) and each[:1] == "w":
+            raise ValueError(
+                f"kernel {type(leaf).__name__} is of levels, and cannot be on {each!r}; choose "
+                "columns of X"
+            )
         if each == "x":
             observed += range(n_observed)
         elif each == "w":

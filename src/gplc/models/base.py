@@ -287,9 +287,41 @@ class Model(ABC):
         theta = self.priors.means + self.priors.sds * units
         return np.clip(theta, self.priors.lowest, self.priors.highest)
 
+    @property
+    def in_threads(self) -> bool:
+        """Whether chains have to be threads of this process, each with a copy (`apart`)."""
+        return False
+
+    def apart(self) -> Self:
+        """The same model with a ledger of its own."""
+        return self.with_data(self.y)
+
     def smaller(self, rng: np.random.Generator) -> Self | None:
         """The same model of a part of the rows, for a chain to begin with; None for none."""
         return None
+
+    # What the fast method (`gplc.fast`) asks.
+
+    def gathered(self, rng: np.random.Generator, state: Any) -> Any:
+        """What a state tells of good coordinates for the density around it; None for nothing."""
+        return None
+
+    def around(self, state: Any, gathered: Any) -> tuple[Point, GradientTarget]:
+        """Theta, then the latent values, in coordinates in which they are nearly Gaussian."""
+        return self._whole_part(state)
+
+    def fewer_rows(self, rng: np.random.Generator) -> Self:
+        """A model with about the same density that costs less, where there are very many rows."""
+        return self
+
+    @property
+    def work(self) -> float:
+        """What a density costs, in units of that of 150 cases."""
+        return (len(self.bound_rows) / 150.0) ** 2
+
+    def may_settle(self, rows: int, cases: int) -> bool:
+        """Whether short chains are cheap: with at most so many rows in a basis, or cases."""
+        return len(self.bound_rows) <= cases
 
     def log_latent_prior(self, latent: Array) -> float:
         """Log prior of latent values that are not a process; that of a process is its own."""

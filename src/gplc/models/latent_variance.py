@@ -220,6 +220,17 @@ class LatentVariance(Model):
             given, lambda point: self._evidence(point.payload)
         )
 
+    def gathered(self, rng: np.random.Generator, state: State) -> Array:
+        """Surrogate data that say of z what y says near a state."""
+        if self.link.n_weights or impossible(state.log_density):
+            return np.zeros((2, self.n_latent))
+        z, by_z, information = self._evidence(state)
+        return np.stack([information, information * z + by_z])
+
+    def around(self, state: State, gathered: Array) -> tuple[Point, GradientTarget]:
+        """Theta and v, given surrogate data."""
+        return self._whole_part(state, gathered)
+
     def _evidence(self, state: State) -> Array:
         """The centred z, and what y says of it: gradient and information of the likelihood.
 

@@ -49,6 +49,7 @@ def partial_dependence(
     k = feature_index(model, feature)
     X, _ = training_data(model)
     grid = grid_of(model, k, points)
+    points = len(grid)  # of levels there are as many as there are
     picked = X[np.unique(np.linspace(0, len(X) - 1, ICE_ROWS).astype(int))]
     rows = np.repeat(picked, points, axis=0)
     rows[:, k] = np.tile(grid, len(picked))

@@ -19,6 +19,7 @@ from gplc._fitted import (
     slice_inputs,
     training_data,
 )
+from gplc._types import Array
 from gplc.plots import style
 from gplc.plots.style import Fitted
 
@@ -93,6 +94,11 @@ def fan(
     return ax
 
 
+def _inside(grid: Array) -> Array:
+    """The values of a grid without its ends; of levels, which are fewer, all."""
+    return grid[1:-1] if len(grid) == 8 else grid
+
+
 def _shades(count: int) -> list[Any]:
     """From the lightest to the darkest blue of a fan."""
     if count <= 2:
@@ -136,7 +142,7 @@ def ridge(
     ax = style.axes_or_new(ax, (5.6, 4.2))
     k = feature_index(model, feature)
     places = np.asarray(
-        grid_of(model, k, 8)[1:-1] if values is None else sorted(values), dtype=np.float64
+        _inside(grid_of(model, k, 8)) if values is None else sorted(values), dtype=np.float64
     )
     dist = model.predict_dist(slice_inputs(model, k, places, at))
     ends = dist.quantile([0.001, 0.5, 0.999])

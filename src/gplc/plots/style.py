@@ -86,7 +86,8 @@ def new_figure(*shape: int, **settings: Any) -> tuple[Figure, Any]:
 
 def feature_label(model: Fitted, k: int) -> str:
     """Name of input k, for an axis."""
-    return as_it_stands(feature_names(model)[k])
+    columns = getattr(model, "columns_", None)
+    return as_it_stands(feature_names(model)[k] if columns is None else columns.label(k))
 
 
 def target_label(model: Fitted) -> str:

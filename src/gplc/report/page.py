@@ -24,6 +24,7 @@ from gplc._fitted import (
     as_table,
     feature_names,
     known_noise,
+    n_rows,
     target_name,
     training_data,
 )
@@ -174,7 +175,7 @@ def _data(model: Any) -> Facts:
     known = known_noise(model)
     columns = zip([target_name(model), *feature_names(model)], [y, *X.T], strict=True)
     return {
-        "count": len(y),
+        "count": n_rows(model),
         "origin": model.origin_,
         "repeated": len(X) - len(np.unique(X, axis=0)),
         "notes": model.notes_,

@@ -8,6 +8,7 @@ what the noise learns.
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,8 +20,9 @@ from gplc.models.base import Model, Part, Unknowns, Update
 from gplc.models.in_basis.frame import Evidence, Frame, dense_places
 from gplc.models.landmarks import Landmarks, landmarks_of
 from gplc.models.left_out import LeftOut
+from gplc.processes.distant import RowsGone
 from gplc.processes.hilbert import Axes, Basis
-from gplc.processes.rows import Rows, RowsHere, Task
+from gplc.processes.rows import CountedRows, Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
 from gplc.samplers.protocol import FrameTarget, GradientTarget, Point
 from gplc.samplers.slice import OccasionalSlice
@@ -30,6 +32,8 @@ from gplc.samplers.slice import OccasionalSlice
 TRIED, LANDMARK_ROWS, EVIDENCE_ROWS, FIRST_ROWS = 50, 5000, 1024, 1000
 # A chain of more rows than these begins with a part of them.
 SMALLEST_START = 2000
+# The fast method gathers evidence so often, and has the curvature from so many rows.
+GATHERED, CURVED_ROWS = 16, 20_000
 # What the noise learns is sampled by slices besides, in such a share of the iterations: little
 # noise can be nearly no noise, over a wide range.
 WIDE_SHARE = 0.5
@@ -120,18 +124,52 @@ class InBasis(Model):
 
     def with_rows(self, X: Array, y: Array) -> Self:
         """The same model of other rows."""
+        return self.on_rows(RowsHere(np.ascontiguousarray(X), np.ascontiguousarray(y)))
+
+    def on_rows(self, rows: Rows) -> Self:
+        """The same model of rows wherever they are."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.__dict__.pop("landmarks", None)
-        other.X, other.y = np.ascontiguousarray(X), np.ascontiguousarray(y)
-        other.rows = RowsHere(other.X, other.y)
+        other.X, other.y, other.rows = rows.X, rows.y, rows
         other._begin_ledger()
         return other
+
+    @property
+    def in_threads(self) -> bool:
+        """Whether chains are threads, since others do the sums."""
+        return self.rows.shared
+
+    def told(self) -> dict[str, Array]:
+        """What a file has to keep of rows that it does not hold."""
+        return {}
+
+    def with_told(self, arrays: Mapping[str, Array]) -> Self:
+        """The model with that."""
+        return self
+
+    def check_rows(self) -> None:
+        """Refuse to sample if the rows are out of reach."""
+        if isinstance(self.rows, RowsGone):
+            self.rows.total(lambda X, y: ())
+
+    def apart(self) -> Self:
+        """The same model with a ledger of its own, for another thread."""
+        return self.on_rows(self.rows)
 
     def _landmarks(self) -> Landmarks:
         stride = -(-self.n // LANDMARK_ROWS)
         found = landmarks_of(self.X[::stride], self.y[::stride])
         return found._replace(rows=found.rows * stride)
+
+    @property
+    def work(self) -> float:
+        """What a density costs: a pass over the rows."""
+        return self.n / 5000.0
+
+    def may_settle(self, rows: int, cases: int) -> bool:
+        """With at most so many rows."""
+        return self.n <= rows
 
     def with_data(self, y: ArrayLike) -> Self:
         """The same model of other responses."""
@@ -259,7 +297,7 @@ class WithCoefficients(InBasis):
         """A tenth of the rows, unless that is few."""
         if self.rows.n <= SMALLEST_START:
             return None
-        return self.with_rows(*self.rows.some(rng, max(self.rows.n // 10, SMALLEST_START // 2)))
+        return self.on_rows(self.rows.fewer(rng, max(self.rows.n // 10, SMALLEST_START // 2)))
 
     def sample_latent(self, rng: np.random.Generator, theta: Array) -> Array:
         """U ~ N(0, I)."""
@@ -310,6 +348,25 @@ class WithCoefficients(InBasis):
             ]
         share = self.rows.n / len(X)
         return Evidence.of(*state.unknowns, np.hstack(told), of_noise, share, self.dense_places)
+
+    # What the fast method asks.
+
+    def gathered(self, rng: np.random.Generator, state: Any) -> Array:
+        """What rows tell of the coefficients near a state, several times."""
+        told = [self.evidence(rng, state) for _ in range(GATHERED)]
+        return np.asarray(np.mean(told, axis=0))
+
+    def around(self, state: Any, gathered: Array) -> tuple[Point, GradientTarget]:
+        """Theta and the coefficients in the coordinates of a frame."""
+        return self._given_frame(state, gathered)
+
+    def fewer_rows(self, rng: np.random.Generator) -> Self:
+        """Some rows, each of which counts for many."""
+        if self.rows.n <= CURVED_ROWS:
+            return self
+        X, y = self.rows.some(rng, CURVED_ROWS)
+        X, y = map(np.ascontiguousarray, (X, y))
+        return self.on_rows(CountedRows(X, y, self.rows.n / len(y)))
 
     def _given_frame(self, state: BasisState, frame: Array) -> tuple[Point, GradientTarget]:
         framed = Frame(self, frame)

@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from gplc._compiled import cells as compiled
 from gplc._types import Array
+from gplc.models.base import Unknowns
 from gplc.models.in_basis.base import FIRST_ROWS, WithCoefficients
 from gplc.models.latent_covariate.marginal import Grid, grid
 from gplc.models.latent_covariate.model import (
@@ -125,6 +126,16 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
         sd = max(FIRST_SD, math.sqrt(self.noise_variance(theta)))
         features = self.bases[0].products(X, w)
         return self._regressed(rng, features, y, sd, self.log_sds(theta), spread=0.1)
+
+    def drawn_covariate(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
+        """Every w_i from its distribution given g, sigma and y_i: (n,)."""
+        theta, n = unknowns.theta, self.n
+        task, basis = self._task(theta, self.coefficients(*unknowns)), self.bases[0]
+        values = basis.at_rows(basis.features(self.X), task.b) @ task.on_grid.T
+        w, log_shares = np.empty(n), np.empty(n)
+        variances, random = np.full(n, task.variance), (rng.random(n), rng.standard_normal(n))
+        compiled.draw(values, self.y, variances, cells().cells, *random, w, log_shares)
+        return w
 
     def _conditioned(self, state: Any) -> Any:
         (b,) = self.coefficients(state.theta, state.latent)

@@ -1,6 +1,7 @@
 """STD in a basis: the coefficients are integrated out, and one pass over the rows is enough."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +15,7 @@ from gplc.models.in_basis.base import InBasis
 from gplc.models.left_out import LeftOut
 from gplc.models.standard import Standard
 from gplc.processes.hilbert import Basis
+from gplc.processes.rows import Rows
 
 
 class Moments(NamedTuple):
@@ -87,11 +89,35 @@ class StandardInBasis(InBasis, Standard):
         """A factor of the matrix of coefficients."""
         return self.bases[0].size ** 2
 
-    def with_rows(self, X: Array, y: Array) -> Self:
-        """The same model of other rows."""
-        other = super().with_rows(X, y)
-        other._moments = None
+    @property
+    def work(self) -> float:
+        """That of a factor of the coefficients."""
+        return (self.bases[0].size / 150.0) ** 2
+
+    def on_rows(self, rows: Rows) -> Self:
+        """The same model of rows wherever they are."""
+        other = super().on_rows(rows)
+        if rows is not self.rows:
+            other._moments = None
         return other
+
+    def told(self) -> dict[str, Array]:
+        """The moments, if there are rows that are not kept."""
+        if self.rows.n == self.n:
+            return {}
+        squares, products, total, _ = self.moments
+        return {"squares": squares, "products": products, "total": np.array(total)}
+
+    def with_told(self, arrays: Mapping[str, Array]) -> Self:
+        """With the moments of a file."""
+        values = arrays["squares"], arrays["products"], float(arrays["total"])
+        if arrays["squares"].shape != (self.bases[0].size,) * 2:
+            raise ValueError("what its rows have told is not of its basis; use another copy")
+        self._moments = Moments(*values, self.rows.n)
+        return self
+
+    def check_rows(self) -> None:
+        """Nothing more is wanted of the rows."""
 
     @property
     def moments(self) -> Moments:
