@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple, cast
 
@@ -151,7 +152,7 @@ class Comparison:
             return (vary or open_to)[0]
         return open_to[0]
 
-    @property
+    @cached_property
     def weights(self) -> dict[str, float]:
         """Of each model in the mixture that predicts the rows left out best (stacking).
 
@@ -185,7 +186,7 @@ class Comparison:
             "without them."
         ]
 
-    @property
+    @cached_property
     def _varying(self) -> "Evidence | None":
         """Whether the noise varies; None if no models, or all, let it."""
         same, varying = self._best(noise_varies=False), self._best(noise_varies=True)
@@ -196,7 +197,7 @@ class Comparison:
             sign = sizes_vary(_end(self.models[same]), self.loo[same])
         return Evidence(same, varying, self.difference(same, varying), sign)
 
-    @property
+    @cached_property
     def _other_than_gaussian(self) -> "Evidence | None":
         """Whether it is other than Gaussian, from models alike in whether the noise varies."""
         for varies in (True, False):
