@@ -30,7 +30,7 @@ from gplc._types import Array
 from gplc.checks.spread import spread_along_inputs
 from gplc.diagnostics import USABLE_RHAT
 from gplc.estimators import ESTIMATORS
-from gplc.estimators.stacking import same_rows
+from gplc.estimators.stacking import Stack, same_rows, stack
 from gplc.loo import LeaveOneOut, stacking_weights
 from gplc.models import MODELS
 
@@ -160,6 +160,14 @@ class Comparison:
         """
         logs = -np.array([self.scores[model][self._judged] for model in self.scores])
         return dict(zip(self.scores, stacking_weights(logs).tolist(), strict=True))
+
+    def stack(self) -> Stack:
+        """The fits as one predictor, with these weights; pipelines and folds have none."""
+        if not self.models:
+            raise ValueError(
+                "there are no fits to all rows after cross-validation; leave out folds"
+            )
+        return stack(self.models, weights=list(self.weights.values()))
 
     @property
     def answers(self) -> list[str]:
