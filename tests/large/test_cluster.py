@@ -155,7 +155,7 @@ CLIENT = """
     X, y = da.from_array(data.X, chunks=(900, 1)), da.from_array(data.y, chunks=900)
     basis = gplc.Hilbert(functions=10, boundary=2.0)
     model = gplc.LatentVarianceGP(
-        chains=2, draws=400, warmup=100, random_state=0, approximation=basis,
+        chains=2, draws=120, warmup=40, random_state=0, approximation=basis,
         checkpoint=sys.argv[2], scheduler=sys.argv[1],
     )
     model.fit(X, y).save(sys.argv[3])
@@ -192,6 +192,6 @@ def test_a_lost_client_or_scheduler_leaves_a_checkpoint(tmp_path):
         assert subprocess.run(command, timeout=300).returncode == 0
     data = make_paper("U1", n=3000, random_state=1)
     basis = gplc.Hilbert(functions=10, boundary=2.0)
-    settings = {"chains": 2, "draws": 400, "warmup": 100, "random_state": 0}
+    settings = {"chains": 2, "draws": 120, "warmup": 40, "random_state": 0}
     straight = gplc.LatentVarianceGP(**settings, approximation=basis).fit(data.X, data.y)
     assert np.array_equal(gplc.load(out).draws_.theta, straight.draws_.theta)

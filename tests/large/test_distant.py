@@ -4,6 +4,7 @@ import copy
 import itertools
 import os
 import pickle
+import warnings
 
 import dask.array as da
 import numpy as np
@@ -221,6 +222,37 @@ def test_numbers_that_are_none_are_named_with_their_chunk():
     y[99] = np.inf
     with pytest.raises(ValueError, match="y contains inf in row 99"):
         gplc.StandardGP(**SETTINGS).fit(da.from_array(values[:, :1]), da.from_array(y))
+
+
+@pytest.mark.parametrize("values", [["a", "b"], pd.Categorical(["a", "b"]), pd.to_datetime([0, 1])])
+def test_columns_that_are_not_numbers_are_refused(values):
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(pd.DataFrame({"x": [0.0, 1.0], "c": values}), npartitions=1)
+    with pytest.raises(ValueError, match="column 'c' of a Dask data frame holds"):
+        gplc.StandardGP(**SETTINGS).fit(frame, da.ones(2))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_the_fast_method_is_the_same_wherever_rows_are(cls):
+    data = make_paper("U1", n=200, random_state=1)
+    settings = {"method": "fast", "chains": 2, "random_state": 0, "approximation": SMALL}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        near = cls(**settings).fit(data.X, data.y)
+        far = cls(**settings).fit(da.from_array(data.X, chunks=(70, 1)), da.from_array(data.y))
+    assert np.array_equal(far.draws_.theta, near.draws_.theta)
+    assert far.diagnostics_.weighed == near.diagnostics_.weighed
+
+
+def test_an_estimator_of_levels_can_be_fitted_to_rows_elsewhere():
+    frame = pd.DataFrame({"x": np.arange(8.0), "c": list("abababab")})
+    settings = SETTINGS | {"approximation": "auto"}
+    model = gplc.StandardGP(**settings).fit(frame, np.arange(8.0) % 3)
+    assert model.columns_ is not None
+    data = make_paper("U1", n=60, random_state=1)
+    model.set_params(approximation=SMALL).fit(da.from_array(data.X), da.from_array(data.y))
+    assert model.columns_ is None
 
 
 def test_odd_chunks_and_odd_rows():

@@ -193,6 +193,7 @@ def _as_array(values: Any) -> Any:
     import dask.array as da
 
     if hasattr(values, "to_dask_array"):
+        _refuse_levels(values)
         return values.to_dask_array(lengths=True)
     if not isinstance(values, da.Array):
         return da.from_array(np.asarray(values, dtype=np.float64))
@@ -201,6 +202,17 @@ def _as_array(values: Any) -> Any:
         copied = da.Array(values.dask, values.name, values.chunks, dtype=values.dtype)
         return copied.compute_chunk_sizes()
     return values
+
+
+def _refuse_levels(frame: Any) -> None:
+    """Refuse columns of text, categories and dates, by their names."""
+    kinds = frame.dtypes.items() if hasattr(frame, "columns") else [(frame.name, frame.dtype)]
+    for name, kind in kinds:
+        if getattr(kind, "kind", "O") not in "biuf":
+            raise ValueError(
+                f"column {str(name)!r} of a Dask data frame holds {kind}, and rows in a file or "
+                "on a cluster are numbers; turn it into numbers, or leave it out"
+            )
 
 
 def is_dask(values: Any) -> bool:
