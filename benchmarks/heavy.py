@@ -33,6 +33,7 @@ PARTS = {
     "simulation": ["tests/statistical/test_simulation.py"],
     "geweke others": [GEWEKE, "-k", "joint_distribution and not -default"],
     "geweke broken twins": [GEWEKE, "-k", "not joint_distribution"],
+    "geweke kernels": ["tests/kernels/test_statistics.py"],
     "quadrature": [
         "tests/statistical/test_quadrature.py",
         "tests/statistical/test_bounds.py",

@@ -1,5 +1,7 @@
 """Data frames with text, categories, booleans and dates."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -69,6 +71,51 @@ def test_a_new_level_is_predicted_from_the_prior_with_a_note(table):
     assert unknown > 2.0 * known
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.filterwarnings("ignore::gplc.estimators.DataWarning")
+def test_known_and_new_levels_are_predicted_by_the_textbook(ordered, table):
+    """Every covariance written out, of levels by name: a new one is like none of the others."""
+    levels = ["c", "a", "b"]
+    X = table[["x", "group"]].assign(
+        group=pd.Categorical(table["group"], levels, ordered=True) if ordered else table["group"]
+    )
+    model = gplc.StandardGP(**SHORT).fit(X, table["y"])
+    new = pd.DataFrame({"x": [0.3, -1.0, 0.3], "group": ["a", "c", "other"]})
+    scale, place = model.y_scaling_.scale, model.y_scaling_.location
+    y = (table["y"].to_numpy() - place) / scale
+    x, x_new = ((t["x"] - table["x"].mean()) / table["x"].std(ddof=0) for t in (X, new))
+
+    def gap(a, b):
+        known = a in levels and b in levels
+        apart = abs(levels.index(a) - levels.index(b)) if known else np.inf if a != b else 0.0
+        return apart if ordered else float(a != b)
+
+    def covariance(theta, a, b):
+        gaps = np.array([[gap(one, other) for other in b[1]] for one in a[1]])
+        smooth = np.subtract.outer(np.asarray(a[0]), np.asarray(b[0])) / theta["length_scale"]
+        between = np.exp(-theta["level_distance[1]"] * gaps)
+        own = "k4." if ordered else ""
+        offsets = np.exp(-theta[f"{own}level_distance[1]"] * gaps) if ordered else gaps == 0.0
+        of_x = theta["signal_sd"] ** 2 * np.exp(-(smooth**2))
+        return 1.0 + of_x * between + theta[f"{own}level_sd[1]"] ** 2 * offsets
+
+    means, variances = [], []
+    for values in np.exp(model.chains_[0].theta):
+        theta = dict(zip(model.model_.names, values, strict=True))
+        old, asked = (x, X["group"]), (x_new, new["group"])
+        noise = theta["noise_sd"] ** 2
+        solved = np.linalg.solve(
+            covariance(theta, old, old) + noise * np.eye(30), covariance(theta, old, asked)
+        )
+        means.append(y @ solved)
+        explained = np.sum(covariance(theta, old, asked) * solved, axis=0)
+        variances.append(np.diag(covariance(theta, asked, asked)) - explained + noise)
+    dist = model.predict_dist(new)
+    np.testing.assert_allclose(dist.mean(), place + scale * np.mean(means, axis=0), rtol=1e-7)
+    variance = np.mean(variances, axis=0) + np.var(means, axis=0)
+    np.testing.assert_allclose(dist.var(), scale**2 * variance, rtol=1e-7)
+
+
 @pytest.mark.filterwarnings("ignore::gplc.estimators.DataWarning")
 def test_ordered_levels_and_kernels_of_ones_own(table):
     X = table[["x", "group"]]
@@ -126,4 +173,8 @@ def test_reports_and_pictures_go_along_levels_and_dates(table):
     gplc.plots.partial_dependence(model, "group")
     gplc.plots.ridge(model, "group")
     assert "days since" in gplc.plots.residual_sd(model, "when").get_xlabel()
-    assert "is taken as a category" in render_report(model)
+    page = render_report(model)
+    assert "is taken as a category" in page
+    commonest = table["group"].value_counts()
+    cells = ["group", "3", commonest.index[0], str(commonest.iloc[0])]
+    assert re.search(r"\s*".join(rf"<t[dh][^>]*>{cell}</t[dh]>" for cell in cells), page)

@@ -103,5 +103,6 @@ def cases(draw, n=6, n_latent=None, **options):
     kernel = draw(kernels(q, **options))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     X = rng.normal(size=(n, N_OBSERVED))
+    X[:, 1] = np.rint(X[:, 1])  # levels that are there more than once
     bound = Bound(kernel, X, q)
     return bound, X, rng.normal(size=(q, n)), 0.5 * rng.normal(size=len(bound.names))

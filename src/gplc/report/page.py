@@ -7,7 +7,7 @@ import io
 import math
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -173,7 +173,9 @@ def _verdict(model: Any) -> Facts:
 def _data(model: Any) -> Facts:
     X, y = training_data(model)
     known = known_noise(model)
-    columns = zip([target_name(model), *feature_names(model)], [y, *X.T], strict=True)
+    named = list(zip([target_name(model), *feature_names(model)], [y, *X.T], strict=True))
+    held = getattr(model, "columns_", None)
+    levels = {} if held is None else {c.name: c.levels for c in held.each if c.has_levels}
     return {
         "count": n_rows(model),
         "origin": model.origin_,
@@ -183,9 +185,21 @@ def _data(model: Any) -> Facts:
         "known": None if known is None else [f"{end:.3g}" for end in (known.min(), known.max())],
         "rows": [
             [name, *(f"{value:.4g}" for value in _summary(values)), np.unique(values).size]
-            for name, values in columns
+            for name, values in named
+            if name not in levels
+        ],
+        "levels": [
+            [name, len(levels[name]), *_commonest(values, levels[name])]
+            for name, values in named[1:]
+            if name in levels
         ],
     }
+
+
+def _commonest(places: Array, levels: Sequence[str]) -> tuple[str, int]:
+    """The level that most rows have, and how many have it."""
+    counts = np.bincount(places.astype(int), minlength=len(levels))
+    return levels[int(counts.argmax())], int(counts.max())
 
 
 def _of_rounded_values(model: Any) -> dict[str, str] | None:
