@@ -22,6 +22,7 @@ from gplc.models.landmarks import Landmarks, landmarks_of
 from gplc.models.left_out import LeftOut
 from gplc.processes.distant import RowsGone
 from gplc.processes.hilbert import Axes, Basis
+from gplc.processes.inducing import Points
 from gplc.processes.rows import CountedRows, Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
 from gplc.samplers.protocol import FrameTarget, GradientTarget, Point
@@ -71,14 +72,14 @@ class InBasis(Model):
     ----------
     X, y, kernel, priors, mean, ...
         As in the exact model.
-    axes : Axes
-        Where the functions live.
+    axes : Axes or Points
+        Where the functions live, or the points.
     """
 
     merges = False
 
     def __init__(
-        self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes, **more: Any
+        self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes | Points, **more: Any
     ) -> None:
         if more.get("known_sd") is not None:
             raise ValueError("a model in a basis takes no known_sd; fit without an approximation")
