@@ -167,7 +167,7 @@ class Induced:
         result, none = np.zeros(len(self.bound.names)), np.empty((0, len(weights)))
         of_leaves = self.bound.kernel.weights_of_leaves(between.values, weights)
         for k, (place, own) in enumerate(zip(self.bound.places, of_leaves, strict=True)):
-            leaf, (rows, points, _) = place.leaf, between.pairs[k]
+            leaf, rows, points = place.leaf, between.pairs[k].X, self.bound.observed[k]
             pairs = Pairs(rows, points, leaf.bases(rows, points))
             # That of the squared exponential itself goes over half of a symmetric matrix.
             one = Shaped if isinstance(leaf, SquaredExponential) else type(leaf)

@@ -88,6 +88,12 @@ class InBasis(Model):
         self.bases = self._bases()
         self.rows: Rows = RowsHere(self.X, self.y)
 
+    @property
+    def _grid(self) -> Axes:
+        """The axes, of a model that has functions on these."""
+        assert isinstance(self.axes, Axes)
+        return self.axes
+
     # What a model says.
 
     @abstractmethod
@@ -111,7 +117,7 @@ class InBasis(Model):
 
     def outside(self, X: Array) -> tuple[int, int] | None:
         """Row and column of the first input that the basis does not reach; None if all are in."""
-        axes = self.axes.inputs
+        axes = self._grid.inputs
         gaps = np.abs(X - [axis.centre for axis in axes])
         beyond = np.argwhere(~(gaps <= [axis.reach for axis in axes]))
         return (int(beyond[0][0]), int(beyond[0][1])) if len(beyond) else None
