@@ -36,7 +36,7 @@ def by_gp(X, y, new, response, approximation):
         "nlpd": nlpd,
         "cpu_seconds": time.process_time() - begun,
         "left_out": None if found is None else found.error,
-        "worst_rhat": float(max(row.r_hat for row in model.diagnostics_.rows.values())),
+        "worst_rhat": float(max(row.rhat for row in model.diagnostics_.rows.values())),
     }
 
 

@@ -14,7 +14,6 @@ from gplc.kernels.base import Leaf
 from gplc.models import MODELS
 from gplc.models.in_basis import IN_BASIS, WITH_POINTS, Points
 from gplc.models.in_basis import inducing as models
-from gplc.processes import inducing
 
 KERNELS = {
     "default": None,
@@ -216,8 +215,7 @@ def test_a_fit_predicts_and_survives_a_file(cls, tmp_path):
 
 def test_auto_has_points_where_a_grid_has_no_functions(monkeypatch):
     monkeypatch.setattr(base, "EXACT_ROWS", 50)
-    monkeypatch.setattr(inducing, "DEFAULT_POINTS", 10)
-    X, y = data(120)
+    X, _ = data(120)
     for cls in base.ESTIMATORS.values():
         known = cls.model_class.key in WITH_POINTS
         assert cls().in_basis(X) == known
