@@ -108,6 +108,18 @@ def share_beyond_fits(sets):
     return sum(s["cpu_beyond_fits"] for s in sets) / sum(s["cpu_fits"] for s in sets)
 
 
+def agreement(sets):
+    """Pairs of models that ten folds tell apart clearly, and how many have the same sign here."""
+    told = [
+        gap["mean"] * each["record"]["differences"][pair]["mean"] > 0.0
+        for each in sets
+        if "folds" in each
+        for pair, gap in each["folds"]["differences"].items()
+        if abs(gap["mean"]) > 2.0 * gap["se"]
+    ]
+    return {"clear": len(told), "agree": sum(told)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=10)
@@ -130,6 +142,8 @@ def main():
         "random_state": 0,
         "predictive_draws": 200,
     }
+    # Where files are is nothing that a result depends on.
+    shown_settings = {k: v for k, v in vars(given).items() if k not in ("keep", "out")}
     sets = []
     for seed in range(given.first, given.first + given.sets):
         for kind in given.kinds.split(","):
@@ -140,7 +154,8 @@ def main():
                 for each in given.kinds.split(",")
             }
             shown = {
-                "settings": vars(given),
+                "settings": shown_settings,
+                "signs": agreement(sets),
                 "right": {kind: count for kind, count in right.items() if RIGHT[kind]},
                 "new_nlpd": mean_nlpd(sets),
                 "share_beyond_fits": share_beyond_fits(sets),

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import gplc
+from gplc import comparison
 from gplc.comparison import (
     CLEAR_P,
     LIKELY_P,
@@ -24,7 +25,7 @@ from gplc.comparison import (
     comparison_of,
     every_model,
     shape_of_residuals,
-    sizes_follow,
+    sizes_vary,
 )
 from gplc.loo import stacked_density, stacking_weights
 from gplc.models import MODELS
@@ -131,7 +132,8 @@ def test_uncertain_rows_are_mentioned():
         )
         for name, count in (("std", 0), ("gplv", 3))
     }
-    told = Comparison(scores.scores, None, scores.rhat, {}, loo).answers
+    models = dict.fromkeys(loo, at_inputs(np.linspace(-2.0, 2.0, 200)[:, None]))
+    told = Comparison(scores.scores, None, scores.rhat, models, loo).answers
     assert "uncertain (GPLV 3): refit= samples again without them." in told[1]
 
 
@@ -143,28 +145,49 @@ def left_out(scores, sds=None):
     )
 
 
+def at_inputs(X):
+    """What is asked of a fitted model: its inputs in standard units."""
+    return SimpleNamespace(model_=SimpleNamespace(X=X))
+
+
 def test_signs_say_no_more_often_than_chance_if_there_is_nothing():
-    """At most 2 x 2.3% of 400 sets, and 3.5 SDs on top: false alarm below 1e-3."""
+    """At most 2 x 2.3% of 200 sets, and 3.5 SDs on top: false alarm below 1e-3."""
     rng = np.random.default_rng(0)
     signs = []
-    for _ in range(400):
-        noise, sds = rng.standard_normal(60), np.exp(rng.standard_normal(60))
-        signs.append(sizes_follow(left_out(noise), left_out(noise, sds), "GPLV").p_value)
+    for _ in range(200):
+        noise, X = rng.standard_normal(60), rng.standard_normal((60, 1))
+        signs.append(sizes_vary(at_inputs(X), left_out(noise)).p_value)
         signs.append(shape_of_residuals(left_out(noise), "GPLV").p_value)
-    assert np.mean(np.array(signs) < LIKELY_P) < LIKELY_P + 3.5 * np.sqrt(LIKELY_P / 800)
+    assert np.mean(np.array(signs) < LIKELY_P) < LIKELY_P + 3.5 * np.sqrt(LIKELY_P / 400)
 
 
 def test_signs_are_seen_where_there_are_some():
     rng = np.random.default_rng(1)
-    sds = np.exp(rng.standard_normal(100))
-    noise = sds * rng.standard_normal(100)
-    sign = sizes_follow(left_out(noise / 3.0), left_out(noise, sds), "GPLV")
+    X = rng.standard_normal((100, 1))
+    noise = np.exp(np.sin(2.0 * X[:, 0])) * rng.standard_normal(100)
+    sign = sizes_vary(at_inputs(X), left_out(noise / 1.5))
     assert sign.p_value < CLEAR_P
-    assert "larger where GPLV without that row expects it" in sign.told
+    assert "sizes of residuals change along the inputs: so much by chance in 0.05 " in sign.told
     skewed = shape_of_residuals(left_out(rng.exponential(size=100) - 1.0), "GPLV")
     assert skewed.p_value < CLEAR_P
     assert "skewness 1." in skewed.told
     assert shape_of_residuals(left_out(rng.exponential(size=15)), "GPLV").p_value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("sizes", "shape", "advice"), [(0.5, 0.5, "std"), (0.01, 0.5, "gplv"), (0.01, 0.01, "gplc")]
+)
+def test_advice_follows_the_answers(monkeypatch, sizes, shape, advice):
+    """Where scores alone cannot tell, signs in the residuals of rows left out decide."""
+    monkeypatch.setattr(comparison, "sizes_vary", lambda *_: Sign("Sizes.", sizes))
+    monkeypatch.setattr(comparison, "shape_of_residuals", lambda *_: Sign("Shape.", shape))
+    noise = np.random.default_rng(0).normal(size=(3, 200))
+    means = {"std": 1.02, "gplv": 1.01, "gplc": 1.0}
+    scores = {name: mean + noise[k] for k, (name, mean) in enumerate(means.items())}
+    scores = {name: each - each.mean() + means[name] for name, each in scores.items()}
+    loo = dict.fromkeys(means, left_out(np.zeros(200)))
+    models = dict.fromkeys(means, SimpleNamespace())
+    assert Comparison(scores, None, dict.fromkeys(means, 1.0), models, loo).advice == advice
 
 
 @pytest.mark.parametrize(

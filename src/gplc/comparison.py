@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple, cast
 
@@ -29,7 +30,7 @@ from gplc._types import Array
 from gplc.checks.spread import spread_along_inputs
 from gplc.diagnostics import USABLE_RHAT
 from gplc.estimators import ESTIMATORS
-from gplc.estimators.stacking import same_rows
+from gplc.estimators.stacking import Stack, same_rows, stack
 from gplc.loo import LeaveOneOut, stacking_weights
 from gplc.models import MODELS
 
@@ -151,7 +152,7 @@ class Comparison:
             return (vary or open_to)[0]
         return open_to[0]
 
-    @property
+    @cached_property
     def weights(self) -> dict[str, float]:
         """Of each model in the mixture that predicts the rows left out best (stacking).
 
@@ -159,6 +160,14 @@ class Comparison:
         """
         logs = -np.array([self.scores[model][self._judged] for model in self.scores])
         return dict(zip(self.scores, stacking_weights(logs).tolist(), strict=True))
+
+    def stack(self) -> Stack:
+        """The fits as one predictor, with these weights; pipelines and folds have none."""
+        if not self.models:
+            raise ValueError(
+                "there are no fits to all rows after cross-validation; leave out folds"
+            )
+        return stack(self.models, weights=list(self.weights.values()))
 
     @property
     def answers(self) -> list[str]:
@@ -185,7 +194,7 @@ class Comparison:
             "without them."
         ]
 
-    @property
+    @cached_property
     def _varying(self) -> "Evidence | None":
         """Whether the noise varies; None if no models, or all, let it."""
         same, varying = self._best(noise_varies=False), self._best(noise_varies=True)
@@ -196,7 +205,7 @@ class Comparison:
             sign = sizes_vary(_end(self.models[same]), self.loo[same])
         return Evidence(same, varying, self.difference(same, varying), sign)
 
-    @property
+    @cached_property
     def _other_than_gaussian(self) -> "Evidence | None":
         """Whether it is other than Gaussian, from models alike in whether the noise varies."""
         for varies in (True, False):

@@ -437,6 +437,29 @@ def test_compare_answers_in_words_and_json(run, folder, monkeypatch):
     assert record["rows"] == 18
 
 
+def test_compare_saves_the_stack_of_all_models(run, folder, tmp_path):
+    data, out = folder / "data.csv", tmp_path / "stack.nc"
+    few = ["-y", "y", "--chains", "2", "--draws", "15", "--warmup", "15", "--jobs", "1"]
+    result = run("compare", data, *few, "--out", out, "--json")
+    assert result.exit_code == 0, result.output
+    stack = gplc.load(out)
+    assert stack.weights_ == pytest.approx(json.loads(result.stdout)["weights"])
+    rows = pd.read_csv(StringIO(run("predict", out, data).stdout))
+    inputs = pd.read_csv(data)[list(stack.feature_names_in_)]
+    np.testing.assert_allclose(rows["mean"], stack.predict(inputs), rtol=1e-5)
+    refused = [
+        (["compare", data, *few, "--out", out], "is there already"),
+        (["compare", data, *few, "--out", out, "--force", "--folds", "2"], "leave out --folds"),
+        (["diagnose", out], "is a stack of models, which only gplc predict takes"),
+        (["predict", out, data, "--parts"], "is a stack; leave it out"),
+    ]
+    for arguments, told in refused:
+        result = run(*arguments)
+        assert result.exit_code == 2, result.output
+        assert told in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 1
+
+
 def test_demo_shows_each_command(run, tmp_path, monkeypatch):
     fit = gplc.LatentCovariateGP.fit
     small = {"chains": 2, "draws": 12, "warmup": 8, "predictive_draws": 10, "n_jobs": 1}

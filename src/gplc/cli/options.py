@@ -430,8 +430,11 @@ def keeping_draws() -> Iterator[None]:
         yield
 
 
-def load_fit(fit: str) -> Any:
-    """A fit from its file."""
-    from gplc.estimators import load
+def load_fit(fit: str, stacks: bool = False) -> Any:
+    """A fit from its file; a stack of several only if a command can do with it."""
+    from gplc.estimators import Stack, load
 
-    return load(fit)
+    model = load(fit)
+    if isinstance(model, Stack) and not stacks:
+        raise ValueError(f"{fit} is a stack of models, which only gplc predict takes; give a fit")
+    return model

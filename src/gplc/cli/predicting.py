@@ -90,15 +90,18 @@ def predict(
     options.check_out(out, stream=True)
     form = "jsonl" if as_json else _tables.table_format(out)
     how = options.reading(delimiter, decimal, encoding, sheet)
-    model = options.load_fit(fit)
-    columns = getattr(model, "columns_", None)
-    plain = list(range(model.n_features_in_)) if columns is None else list(columns.numbers)
-    names = _fitted.feature_names(model)
-    outside = Outside(_fitted.training_data(model)[0][:, plain], [names[k] for k in plain])
+    model = options.load_fit(fit, stacks=True)
+    if parts and not hasattr(model, "residual_sd"):
+        raise ValueError(f"--parts needs a fit of one model, and {fit} is a stack; leave it out")
+    one = next(iter(getattr(model, "models_", {"": model}).values()))  # all were given these rows
+    columns = getattr(one, "columns_", None)
+    plain = list(range(one.n_features_in_)) if columns is None else list(columns.numbers)
+    names = _fitted.feature_names(one)
+    outside = Outside(_fitted.training_data(one)[0][:, plain], [names[k] for k in plain])
     done = missing = 0
     with _tables.writing(out, form, how.decimal) as append, working("predicting"):
         for frame in _tables.read_chunks(new, how):
-            inputs, given = _inputs(model, frame, new, how.decimal)
+            inputs, given = _inputs(one, frame, new, how.decimal)
             noise = None
             if noise_column is not None:
                 noise = _cells.sds(frame, noise_column, new, decimal=how.decimal)
@@ -114,7 +117,7 @@ def predict(
                 )
             predicted = _predicted(model, inputs, whole, asked, noise)
             if plain and whole.size:
-                outside.look(_fitted.as_numbers(model, inputs.iloc[whole])[:, plain])
+                outside.look(_fitted.as_numbers(one, inputs.iloc[whole])[:, plain])
             if form not in ("csv", "tsv"):  # there numbers are numbers
                 frame = frame.assign(**{given[k]: inputs.iloc[:, k].array for k in plain})
             append(frame.assign(**predicted))

@@ -10,7 +10,7 @@ import typer
 from gplc.cli import options
 from gplc.cli.fitting import fit
 from gplc.cli.predicting import predict
-from gplc.cli.shared import command, counting, print_json
+from gplc.cli.shared import command, counting, print_json, say
 from gplc.cli.showing import plot, report
 
 
@@ -18,6 +18,7 @@ from gplc.cli.showing import plot, report
     "gplc compare motorcycle.csv --target accel",
     "gplc compare data.csv -y y -x a,b --refit 5 --json",
     "gplc compare data.csv -y y --folds 10",
+    "gplc compare data.csv -y y --out stack.nc",
 )
 def compare(
     data: options.Data,
@@ -46,11 +47,20 @@ def compare(
     sheet: options.Sheet = None,
     max_rows: options.MaxRows = options.MAX_ROWS,
     drop_missing: options.DropMissing = False,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", help="File for the weighted mixture of all models."),
+    ] = None,
+    force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Does the noise depend on x, and is it Gaussian? All models by leave-one-out."""
     from gplc.comparison import compare, every_model
 
+    if out is not None:
+        if folds is not None:
+            raise ValueError("--out needs fits to all rows; leave out --folds")
+        options.check_out(out, replace=force)
     how = options.reading(delimiter, decimal, encoding, sheet)
     columns = options.Columns(target, features, exclude, noise_column)
     table = options.read_data(data, columns, how, max_rows, drop_missing).with_response()
@@ -71,6 +81,9 @@ def compare(
         print_json(result.to_record())
     else:
         typer.echo(str(result))
+    if out is not None:
+        result.stack().save(out)
+        say(f"The mixture of all models is in {out}; predict with it: gplc predict {out} NEW")
 
 
 @command("gplc demo", "gplc demo --data lidar --out lidar")

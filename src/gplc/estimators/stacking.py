@@ -56,6 +56,7 @@ class Stack(PredictsRows):
         first = next(iter(self.models_.values()))
         self.n_features_in_: int = first.n_features_in_
         self.feature_names_in_ = getattr(first, "feature_names_in_", None)
+        self.columns_ = getattr(first, "columns_", None)
 
     def _mixture(self, dists: Callable[[Any], Predictive]) -> Predictive:
         used = [name for name, weight in self.weights_.items() if weight > 0.0]

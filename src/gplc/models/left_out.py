@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from gplc._linalg import LOG_2PI
 from gplc._types import Array
@@ -39,7 +39,10 @@ class LeftOut(NamedTuple):
         """Log p(y_i | y_-i, draw): (n,)."""
         gaps = (y[:, None] - self.means) / self.sds
         terms = np.log(self.weights) - 0.5 * (gaps * gaps + LOG_2PI) - np.log(self.sds)
-        return np.asarray(logsumexp(terms, axis=1))
+        # By hand: scipy's logsumexp takes a third of the time of leave-one-out for STD.
+        top = np.maximum(terms.max(axis=1), -1e300)  # all may be impossible
+        with np.errstate(divide="ignore"):
+            return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
 
     def below(self, y: Array) -> Array:
         """P(Y_i <= y_i | y_-i, draw): (n,)."""
