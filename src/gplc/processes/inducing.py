@@ -51,8 +51,8 @@ class Inducing:
 
     Examples
     --------
-    >>> Inducing(points=2).chosen(np.array([[0.0], [0.2], [5.0], [5.2]])).rows
-    ((0.1,), (5.1,))
+    >>> Inducing(points=2).chosen(np.array([[0.0], [0.2], [5.0], [5.2]])).array.round(3).tolist()
+    [[0.1], [5.1]]
     """
 
     points: int = DEFAULT_POINTS
