@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     )
     from gplc.kernels import SquaredExponential
     from gplc.predictive import Predictive
-    from gplc.processes import Hilbert
+    from gplc.processes import Hilbert, Inducing
 
 # Where each public name lives. They are imported when first used: scikit-learn alone takes longer
 # to import than the engine takes for a small chain.
 _HOMES = {
     "Hilbert": "gplc.processes",
+    "Inducing": "gplc.processes",
     "LatentCovariateGP": "gplc.estimators",
     "LatentVarianceGP": "gplc.estimators",
     "Predictive": "gplc.predictive",
@@ -38,6 +39,7 @@ _ROOMS = ("checks", "datasets", "kernels", "means", "metrics", "plots", "report"
 
 __all__ = [
     "Hilbert",
+    "Inducing",
     "LatentCovariateGP",
     "LatentVarianceGP",
     "Predictive",

@@ -77,7 +77,7 @@ def test_auto_is_exact_for_few_rows_and_a_basis_for_many(monkeypatch):
         assert not isinstance(
             fitted(gplc.StandardGP, **{"approximation": "auto"} | settings)[0].model_, InBasis
         )
-    many = np.column_stack([data.X] * 4)
+    many = np.column_stack([data.X] * 16)
     assert not isinstance(model.fit(many, data.y).model_, InBasis)
 
 

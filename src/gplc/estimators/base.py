@@ -53,8 +53,10 @@ from gplc.estimators.scaling import Scaling
 from gplc.estimators.sizes import (
     EXACT_ROWS,
     MOST_INPUTS,
+    MOST_WITH_POINTS,
     ROUNDS,
     TOLERATED_ERROR,
+    TOLERATED_SHARE,
     affordable,
     by_chain,
     chosen_axes,
@@ -67,12 +69,13 @@ from gplc.kernels import Constant, Kernel, SquaredExponential
 from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
-from gplc.models.in_basis import IN_BASIS, InBasis
+from gplc.models.in_basis import IN_BASIS, WITH_POINTS, InBasis, made_for
 from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
 from gplc.predictive import Predictive
 from gplc.priors import PriorLike
 from gplc.processes.distant import DistantRows, RowsGone
 from gplc.processes.hilbert import Axes, Hilbert, unsupported
+from gplc.processes.inducing import Inducing, Points, without_points
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
 from gplc.transforms import (
@@ -84,7 +87,7 @@ from gplc.transforms import (
 )
 
 MeanFunction = Mean | Callable[[Array], ArrayLike]
-Approximation = Hilbert | Literal["auto"] | None
+Approximation = Hilbert | Inducing | Literal["auto"] | None
 RandomState = int | np.random.RandomState | np.random.Generator | np.random.SeedSequence | None
 
 # Nodes of a draw: what is gained ends far below, and a file may not ask for any amount of memory.
@@ -321,6 +324,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             why = f"{found[0]} is given; leave it out"
         elif self.approximation is None:
             why = "approximation is None, which is exact; leave it at 'auto'"
+        elif isinstance(self.approximation, Inducing):
+            why = "approximation is Inducing(...), which goes over them too often; use Hilbert()"
         elif told := self._without_basis(X):
             why = f"they need a basis, and {told}; change that"
         if why:
@@ -338,8 +343,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             wanted = self._wanted_basis(X, noise is not None)
         else:
             wanted = self.approximation if isinstance(self.approximation, Hilbert) else Hilbert()
-        axes = None
-        if wanted is not None:
+        axes: Axes | Points | None = None
+        if isinstance(wanted, Inducing):
+            axes = wanted.chosen(X)
+        elif wanted is not None:
 
             def make(X: Array, y: Array, axes: Axes) -> Any:
                 return self._model(X, y, None, axes)
@@ -396,12 +403,16 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     def _has_latent(self) -> bool:
         return not self.model_class.noise_is_gaussian
 
-    def _wanted_basis(self, X: Any, known_noise: bool) -> Hilbert | None:
-        """The basis to sample in; None for the exact model."""
+    def _wanted_basis(self, X: Any, known_noise: bool) -> Hilbert | Inducing | None:
+        """The basis, or points, to sample in; None for the exact model."""
         if self.approximation is None:
             return None
-        why = "noise_std or resolution is given" if known_noise else self._without_basis(X)
-        if isinstance(self.approximation, Hilbert):
+        points = isinstance(self.approximation, Inducing) or (
+            self.approximation == "auto" and X.shape[1] > MOST_INPUTS
+        )
+        why = self._without_points(X) if points else self._without_basis(X)
+        why = "noise_std or resolution is given" if known_noise else why
+        if isinstance(self.approximation, Hilbert | Inducing):
             if why:
                 raise ValueError(
                     f"approximation={self.approximation!r} cannot be used: {why}; use "
@@ -410,15 +421,30 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             return self.approximation
         # Rows with the same inputs cost one of them, where they are merged.
         size = len(np.unique(np.asarray(X), axis=0)) if self.model_class.merges else len(X)
-        return Hilbert() if not why and size > EXACT_ROWS else None
+        if why or size <= EXACT_ROWS:
+            return None
+        return Inducing() if points else Hilbert()
 
     def _without_basis(self, X: Any) -> str:
         """Why there is no basis for this model; empty if there is one."""
-        in_basis = IN_BASIS.get(self.model_class.key)
-        if in_basis is None or not issubclass(in_basis, self.model_class):
-            return f"{self.model_class.__name__} has no such form"
         if X.shape[1] > MOST_INPUTS:
             return f"there are {X.shape[1]} inputs, and a grid of functions ends at {MOST_INPUTS}"
+        return self._without_form(X, IN_BASIS, unsupported)
+
+    def _without_points(self, X: Any) -> str:
+        """Why there are no inducing points for this model; empty if there are."""
+        if X.shape[1] > MOST_WITH_POINTS:
+            return (
+                f"there are {X.shape[1]} inputs, and points say little beyond {MOST_WITH_POINTS}"
+            )
+        return self._without_form(X, WITH_POINTS, without_points)
+
+    def _without_form(
+        self, X: Any, models: Mapping[str, type[InBasis]], lacks: Callable[[Kernel], str]
+    ) -> str:
+        found = models.get(self.model_class.key)
+        if found is None or not issubclass(found, self.model_class):
+            return f"{self.model_class.__name__} has no such form"
         if self.sampler != "default":
             return f"sampler={self.sampler!r} is of the exact model"
         settings = self._model_settings()
@@ -427,10 +453,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if (columns := getattr(self, "columns_", None)) is not None and columns.levels_in:
             return f"column {columns.levels_in[0]!r} holds levels, which no basis is made for"
         kernels = [self.kernel, settings.get("kernel_z")]
-        found = [unsupported(each) for each in kernels if each is not None]
-        return next((why for why in found if why), "")
+        return next((why for each in kernels if each is not None and (why := lacks(each))), "")
 
-    def _better_axes(self, wanted: Hilbert | None) -> Axes | None:
+    def _better_axes(self, wanted: Hilbert | Inducing | None) -> Axes | None:
         """Axes for the length scales that were found, if those of the fit were too small for them.
 
         Sets `approximation_`. Sizes that the user chose are theirs, and are warned of.
@@ -441,6 +466,15 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             return None
         error = measured_error(model, self.draws_)
         self.approximation_ = Approximated(model.axes, error)
+        if isinstance(wanted, Inducing):
+            if error > TOLERATED_SHARE:
+                warnings.warn(
+                    f"the points leave out {error:.0%} of the variance of f, so that detail may "
+                    "be lost; give more, approximation=Inducing(points=...)",
+                    ApproximationWarning,
+                    stacklevel=5,
+                )
+            return None
         if error <= TOLERATED_ERROR:
             return None
         if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
@@ -567,11 +601,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
         if not (
             self.approximation is None
-            or isinstance(self.approximation, Hilbert)
+            or isinstance(self.approximation, Hilbert | Inducing)
             or (isinstance(self.approximation, str) and self.approximation == "auto")
         ):
             raise ValueError(
-                f"approximation must be None, 'auto' or Hilbert(...), got "
+                f"approximation must be None, 'auto', Hilbert(...) or Inducing(...), got "
                 f"{_check.shown(self.approximation)}; 'auto' is a good choice"
             )
         _check.one_of("method", self.method, ("mcmc", "fast"))
@@ -600,7 +634,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         inputs: Array,
         response: Array,
         noise: Array | None,
-        axes: Axes | None = None,
+        axes: Axes | Points | None = None,
         rows_apart: bool = False,
     ) -> Any:
         """The model of data in standard units, with the SDs that are known of their noise.
@@ -629,7 +663,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             settings["merge_rows"] = True
         made: Callable[..., Model] = self.model_class
         if axes is not None:
-            made = partial(IN_BASIS[self.model_class.key], axes=axes)
+            made = partial(made_for(self.model_class.key, axes), axes=axes)
         return made(
             inputs,
             response,
@@ -748,7 +782,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             )
         save(self, path)
 
-    def _restore(self, saved: Saved, axes: Axes | None = None, rows: int | None = None) -> Self:
+    def _restore(
+        self, saved: Saved, axes: Axes | Points | None = None, rows: int | None = None
+    ) -> Self:
         """Set all that a fit sets, from a file."""
         self._check_settings()
         arrays, records = saved.arrays, saved.records

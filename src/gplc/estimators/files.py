@@ -23,6 +23,7 @@ from gplc.priors import (
     prior_record,
 )
 from gplc.processes.hilbert import Axes, Hilbert
+from gplc.processes.inducing import Inducing, Points
 from gplc.storage import FIT, Saved, save_fit, seed_record
 from gplc.transforms import FUNCTIONS
 
@@ -209,19 +210,22 @@ def _basis_record(estimator: "BaseGP") -> dict[str, Any]:
     given: Any = estimator.approximation
     model = estimator.model_
     return {
-        "given": dataclasses.asdict(given) if isinstance(given, Hilbert) else given,
+        "given": dataclasses.asdict(given) if isinstance(given, Hilbert | Inducing) else given,
         "axes": model.axes.record() if isinstance(model, InBasis) else None,
     } | ({"rows": model.rows.n} if isinstance(model, InBasis) and model.rows.n > model.n else {})
 
 
-def _basis_from(record: Any) -> tuple[Any, Axes | None, int | None]:
+def _basis_from(record: Any) -> tuple[Any, Axes | Points | None, int | None]:
     """All of it, from what `_basis_record` gave; older files have exact fits."""
     if record is None:
         return "auto", None, None
     given, axes = record["given"], record["axes"]
     if isinstance(given, dict):
-        given = Hilbert(**given)
-    return given, None if axes is None else Axes.from_record(axes), record.get("rows")
+        given = Inducing(**given) if "points" in given else Hilbert(**given)
+    made: Axes | Points | None = None
+    if axes is not None:
+        made = Points.from_record(axes) if "points" in axes else Axes.from_record(axes)
+    return given, made, record.get("rows")
 
 
 def _with_variants(classes: Iterable[type["BaseGP"]]) -> Iterator[type["BaseGP"]]:

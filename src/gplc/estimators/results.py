@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from gplc._frames import Rows
 from gplc._types import Array
 from gplc.processes.hilbert import Axes
+from gplc.processes.inducing import Points
 
 
 class _Ends(NamedTuple):
@@ -45,10 +46,17 @@ class Approximated(NamedTuple):
     Hilbert-space basis, functions: 14 of input 0; covariances are good to 0.02%
     """
 
-    axes: Axes
-    error: float  # of covariances, as a share of the variance, where the posterior is
+    axes: Axes | Points
+    # Of covariances, as a share of the variance, where the posterior is. With points: the share of
+    # the variance of f that they leave out.
+    error: float
 
     def __str__(self) -> str:
+        if isinstance(self.axes, Points):
+            count = len(self.axes.rows)
+            return (
+                f"{count} inducing points, which leave out {self.error:.2%} of the variance of f"
+            )
         sizes = [f"{axis.functions} of input {k}" for k, axis in enumerate(self.axes.inputs)]
         sizes += [] if self.axes.latent is None else [f"{self.axes.latent.functions} of w"]
         return (

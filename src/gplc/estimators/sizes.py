@@ -20,6 +20,8 @@ EXACT_ROWS = 1000
 # Inputs that products of functions are made for, and how many of these there may be in all;
 # together with functions of w, so many.
 MOST_INPUTS, MOST_FUNCTIONS, MOST_WITH_LATENT = 3, 1000, 4000
+# Inputs that inducing points are for; leaving out more than this share of f is warned of.
+MOST_WITH_POINTS, TOLERATED_SHARE = 15, 0.3
 # The first fits: rows, iterations, how often they are made at most.
 PILOT_ROWS, PILOT_DRAWS, PILOTS = 800, 60, 3
 # Length scales from the first to the last of these quantiles, and so much beyond, have to be

@@ -65,9 +65,10 @@ class StandardGP(BaseGP):
         The model is of T(y): for positive responses, or ones between 0 and 1. Of your own give T,
         its inverse and its derivative, each of an array. Predictions are of y: densities have the
         Jacobian, quantiles are exact. A `mean` function is then one of T(y).
-    approximation : "auto", None or Hilbert
+    approximation : "auto", None, Hilbert or Inducing
         None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
-        to three inputs; "auto" does so beyond 1,000 rows where it can. See docs/large.md.
+        to three inputs; `StandardGP` has `Inducing` points for 4 to 15. "auto" does so beyond
+        1,000 rows where it can. See docs/large.md.
     method : "mcmc" or "fast"
         "fast" is a first answer in seconds: draws from a Gaussian around the mode of the same
         posterior, weighed, with a verdict; `extend` then begins chains there. See

@@ -6,6 +6,7 @@ the questions of `Solved`, however it is solved. `SOLVERS` has every way there i
 
 from gplc.processes.dense import Dense
 from gplc.processes.hilbert import Hilbert
+from gplc.processes.inducing import Inducing
 from gplc.processes.noise import FixedNoise, KnownNoise, LearnedNoise, Noise, SumNoise
 from gplc.processes.process import Gradient, Layout, Process, Solved
 from gplc.processes.replicates import Replicates
@@ -18,6 +19,7 @@ __all__ = [
     "FixedNoise",
     "Gradient",
     "Hilbert",
+    "Inducing",
     "KnownNoise",
     "Layout",
     "LearnedNoise",

@@ -22,6 +22,7 @@ from gplc.models.landmarks import Landmarks, landmarks_of
 from gplc.models.left_out import LeftOut
 from gplc.processes.distant import RowsGone
 from gplc.processes.hilbert import Axes, Basis
+from gplc.processes.inducing import Points
 from gplc.processes.rows import CountedRows, Rows, RowsHere, Task
 from gplc.samplers.framed import FramedHamiltonian
 from gplc.samplers.protocol import FrameTarget, GradientTarget, Point
@@ -71,14 +72,14 @@ class InBasis(Model):
     ----------
     X, y, kernel, priors, mean, ...
         As in the exact model.
-    axes : Axes
-        Where the functions live.
+    axes : Axes or Points
+        Where the functions live, or the points.
     """
 
     merges = False
 
     def __init__(
-        self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes, **more: Any
+        self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes | Points, **more: Any
     ) -> None:
         if more.get("known_sd") is not None:
             raise ValueError("a model in a basis takes no known_sd; fit without an approximation")
@@ -86,6 +87,12 @@ class InBasis(Model):
         super().__init__(X, y, *settings, **more)
         self.bases = self._bases()
         self.rows: Rows = RowsHere(self.X, self.y)
+
+    @property
+    def _grid(self) -> Axes:
+        """The axes, of a model that has functions on these."""
+        assert isinstance(self.axes, Axes)
+        return self.axes
 
     # What a model says.
 
@@ -110,7 +117,7 @@ class InBasis(Model):
 
     def outside(self, X: Array) -> tuple[int, int] | None:
         """Row and column of the first input that the basis does not reach; None if all are in."""
-        axes = self.axes.inputs
+        axes = self._grid.inputs
         gaps = np.abs(X - [axis.centre for axis in axes])
         beyond = np.argwhere(~(gaps <= [axis.reach for axis in axes]))
         return (int(beyond[0][0]), int(beyond[0][1])) if len(beyond) else None

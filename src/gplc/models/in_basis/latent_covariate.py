@@ -76,7 +76,7 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
     """
 
     def _bases(self) -> tuple[Basis, ...]:
-        return (Basis(self._main_kernel(), self.axes.inputs, self.axes.latent),)
+        return (Basis(self._main_kernel(), self._grid.inputs, self._grid.latent),)
 
     def components_of(self, nodes: int) -> int:
         """One for each cell of w, whatever the nodes."""

@@ -77,7 +77,7 @@ class LatentVarianceInBasis(WithCoefficients, LatentVariance):
     """
 
     def _bases(self) -> tuple[Basis, ...]:
-        inputs = self.axes.inputs
+        inputs = self._grid.inputs
         return Basis(self._main_kernel(), inputs), Basis(self.kernel_z, inputs)
 
     def components_of(self, nodes: int) -> int:

@@ -82,7 +82,7 @@ class StandardInBasis(InBasis, Standard):
         self._moments: Moments | None = None
 
     def _bases(self) -> tuple[Basis, ...]:
-        return (Basis(self._main_kernel(), self.axes.inputs),)
+        return (Basis(self._main_kernel(), self._grid.inputs),)
 
     @property
     def conditioned_size(self) -> int:
