@@ -1,4 +1,4 @@
-"""Sizes of residuals along the inputs: what chance does, what is seen, and twins that are wrong."""
+"""Sizes of residuals along the inputs: what chance does, what is seen, and wrong twins."""
 
 import numpy as np
 import pytest

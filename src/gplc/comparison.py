@@ -162,7 +162,7 @@ class Comparison:
         return dict(zip(self.scores, stacking_weights(logs).tolist(), strict=True))
 
     def stack(self) -> Stack:
-        """The fits as one predictor, with these weights; pipelines and folds have none."""
+        """The fits as one predictor, with these weights."""
         if not self.models:
             raise ValueError(
                 "there are no fits to all rows after cross-validation; leave out folds"

@@ -444,7 +444,7 @@ def test_compare_saves_the_stack_of_all_models(run, folder, tmp_path):
     assert result.exit_code == 0, result.output
     stack = gplc.load(out)
     assert stack.weights_ == pytest.approx(json.loads(result.stdout)["weights"])
-    rows = pd.read_csv(StringIO(run("predict", out, data).stdout))
+    rows = pd.read_csv(io.StringIO(run("predict", out, data).stdout))
     inputs = pd.read_csv(data)[list(stack.feature_names_in_)]
     np.testing.assert_allclose(rows["mean"], stack.predict(inputs), rtol=1e-5)
     refused = [

@@ -52,6 +52,9 @@ class Stack(PredictsRows):
         shares = normalized_weights(weights, len(self.models_))
         if shares is None:
             raise ValueError("weights must be given: one number for each model")
+        given = np.asarray(weights, dtype=np.float64)
+        if np.allclose(given, shares, rtol=1e-12, atol=0.0):
+            shares = given  # those of a file are not divided by their sum again
         self.weights_: dict[str, float] = dict(zip(self.models_, shares.tolist(), strict=True))
         first = next(iter(self.models_.values()))
         self.n_features_in_: int = first.n_features_in_
