@@ -224,7 +224,9 @@ def test_numbers_that_are_none_are_named_with_their_chunk():
         gplc.StandardGP(**SETTINGS).fit(da.from_array(values[:, :1]), da.from_array(y))
 
 
-@pytest.mark.parametrize("values", [["a", "b"], pd.Categorical(["a", "b"]), pd.to_datetime([0, 1])])
+@pytest.mark.parametrize(
+    "values", [["a", "b"], pd.Categorical(["a", "b"]), pd.to_datetime([0, 1])]
+)
 def test_columns_that_are_not_numbers_are_refused(values):
     import dask.dataframe as dd
 
