@@ -10,9 +10,10 @@ than its own size, and whatever the library finds wrong in it is a `FileError` t
 import hashlib
 import io
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -200,11 +201,18 @@ def refusing(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from error
 
 
+def _without_cluster() -> Any:
+    """Locks of this process: xarray would ask a Dask scheduler for one, which may be gone."""
+    dask = sys.modules.get("dask")
+    return nullcontext() if dask is None else dask.config.set(scheduler="synchronous")
+
+
 def write(path: str | os.PathLike[str], dataset: "xarray.Dataset", kind: str) -> None:
     """Write a data set so that `path` holds either the old or the new file, whole."""
     dataset = dataset.assign_attrs(gplc_kind=kind, gplc_format=FORMAT)
     # Made in memory: the library does not always tell when a disk is full.
-    body = dataset.to_netcdf(engine="h5netcdf")
+    with _without_cluster():
+        body = dataset.to_netcdf(engine="h5netcdf")
     with replacing(path) as draft, open(draft, "wb") as file:
         file.write(body)
         file.write(MAGIC + hashlib.sha256(body).hexdigest().encode())

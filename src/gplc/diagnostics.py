@@ -38,6 +38,8 @@ FINE_K, USABLE_K = 0.5, 0.7
 MOST_EVENTS = 0.01
 # A probability with a smaller SD over the draws is the same in all, whatever its digits do.
 LEAST_SPREAD = 1e-3
+# Beyond it a sum of squares may overflow.
+LARGEST = 1e150
 # Between the kind of a quantity and the row it is about, in its name.
 AT_ROW = " at row "
 # Chains are in different modes if R-hat - 1 is so large, and so many times smaller within groups.
@@ -185,8 +187,9 @@ def table(draws: Draws, seconds_per_draw: float = math.nan) -> dict[str, Row]:
     """One row for every quantity that is judged; R-hat, ESS and MCSE are arviz-stats' own."""
     series = judged(draws)
     values = np.stack(list(series.values()), axis=-1)
-    # With an impossible state among the draws nothing can be told, which counts as bad.
-    told = np.isfinite(values).all(axis=(0, 1))
+    # With an impossible state among the draws nothing can be told, which counts as bad; nor of
+    # numbers whose squares are no numbers.
+    told = (np.abs(values) < LARGEST).all(axis=(0, 1))
     columns = np.full((len(Row._fields), told.size), np.nan)
     columns[:, told] = _columns(values[:, :, told], seconds_per_draw)
     return dict(zip(series, map(Row._make, columns.T.tolist()), strict=True))
@@ -321,7 +324,8 @@ def relative_signature(draws: Draws) -> Array:
     signature = draws.judged[:, :, len(KINDS) :]
     if signature.size == 0:
         return np.empty((*draws.log_density.shape, 0))
-    largest = np.argmax(np.mean(np.abs(signature), axis=(0, 1)), axis=-1)
+    with np.errstate(over="ignore"):
+        largest = np.argmax(np.mean(np.abs(signature), axis=(0, 1)), axis=-1)
     reference = np.take_along_axis(signature, largest[None, None, :, None], axis=-1)
     return (signature * np.sign(reference)).reshape(*draws.log_density.shape, -1)
 
@@ -348,8 +352,9 @@ def _partitions(values: Array) -> Iterator[tuple[float, list[tuple[int, ...]]]]:
 def _gap(values: Array, groups: Sequence[Sequence[int]]) -> float:
     """The largest difference between means of two groups, in SDs within groups."""
     each = [values[list(group)] for group in groups]
-    means = [float(group.mean()) for group in each]
-    sd = math.sqrt(np.mean([group.var() for group in each]))
+    with np.errstate(all="ignore"):
+        means = [float(group.mean()) for group in each]
+        sd = math.sqrt(np.mean([group.var() for group in each]))
     return (max(means) - min(means)) / sd if sd > 0.0 else math.nan
 
 

@@ -20,6 +20,7 @@ from gplc import _files
 from gplc._types import Array
 from gplc.chains import Chain, Position
 from gplc.models.base import Model, Unknowns, Update
+from gplc.models.landmarks import KINDS, TAILS
 
 CHECKPOINT, FIT = "checkpoint", "fit"
 
@@ -225,14 +226,20 @@ def _check_arrays(arrays: Mapping[str, Array], schema: Mapping[str, tuple[str, .
                 "use another copy"
             )
         if not _possible(name, values).all():
-            raise ValueError(f"its {name} is not finite; use another copy, or fit again")
+            raise ValueError(
+                f"its {name} is not finite, or not possible; use another copy, or fit again"
+            )
 
 
 def _possible(name: str, values: Array) -> NDArray[np.bool_]:
     if name == "log_density":  # it is -inf if a chain never left the place where it began
         return values < math.inf
+    if name != "judged":
+        return np.isfinite(values)
     # What is judged is nan where it could not be computed.
-    return ~np.isinf(values) if name == "judged" else np.isfinite(values)
+    tails = values[:, :, [KINDS.index(kind) for kind in TAILS if values.shape[2]]]
+    probable = np.isnan(tails) | ((tails >= 0.0) & (tails <= 1.0))
+    return ~np.isinf(values) & probable.all()
 
 
 def _parsed(texts: Mapping[str, str], name: str) -> Any:

@@ -17,6 +17,7 @@ from gplc._files import MAGIC, TRAILER, FileError
 from gplc.chains import judged_of
 from gplc.diagnostics import judged
 from gplc.models import LatentVariance, Update
+from gplc.models.landmarks import KINDS, TAILS
 from gplc.priors import kind
 from gplc.samplers import Slice
 
@@ -268,6 +269,21 @@ def test_forged_arrays_are_refused(name, fit_file, tmp_path):
     for what, values in forgeries.items():
         edited(fit_file, tmp_path / "forged.nc", arrays={name: values})
         assert is_refused(tmp_path / "forged.nc"), what
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308])
+def test_huge_numbers_are_judged_without_a_warning_or_refused(value, fit_file, tmp_path):
+    """A probability of 1e308 is refused; a density or an f(x) of that size is told to be bad."""
+    arrays = _files.read(fit_file, "fit").arrays
+    kinds = arrays["judged"].shape[2]
+    for place in [None, *range(kinds)]:
+        name = "log_density" if place is None else "judged"
+        forged = arrays[name].copy()
+        forged[(slice(None), 0) if place is None else (slice(None), 0, place, 0)] = value
+        edited(fit_file, tmp_path / "huge.nc", arrays={name: forged})
+        found = outcome(tmp_path / "huge.nc")
+        is_tail = place is not None and place < len(KINDS) and KINDS[place] in TAILS
+        assert isinstance(found, str) == is_tail, place
 
 
 @pytest.mark.parametrize("name", storage.TEXTS["fit"])

@@ -162,21 +162,34 @@ CLIENT = """
 """
 
 
-def test_a_client_that_is_killed_goes_on_from_its_checkpoint(client, tmp_path):
-    """And so does one whose scheduler was lost."""
+def saved_since(path, process, before):
+    """Wait until a run has written its checkpoint (again)."""
+    while not path.exists() or path.stat().st_mtime_ns == before:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return path.stat().st_mtime_ns
+
+
+def test_a_lost_client_or_scheduler_leaves_a_checkpoint(tmp_path):
+    """First a client is killed, then its scheduler goes: the third gives the same numbers."""
     path, out = tmp_path / "run.ckpt", tmp_path / "fit.nc"
-    with distributed.LocalCluster(n_workers=1, processes=False, protocol="tcp", **LOCAL) as local:
-        command = [sys.executable, "-c", textwrap.dedent(CLIENT), local.scheduler_address]
-        command += [str(path), str(out)]
-        first = subprocess.Popen(command)
-        while not path.exists():
-            assert first.poll() is None
-            time.sleep(0.05)
-        first.kill()
-        first.wait()
-        assert not out.exists()
-        second = subprocess.run(command, timeout=300)
-        assert second.returncode == 0
+    script = [sys.executable, "-c", textwrap.dedent(CLIENT)]
+    local = {"n_workers": 1, "processes": False, "protocol": "tcp"} | LOCAL
+    with distributed.LocalCluster(**local) as first:
+        command = [*script, first.scheduler_address, str(path), str(out)]
+        killed = subprocess.Popen(command)
+        before = saved_since(path, killed, None)
+        killed.kill()
+        killed.wait()
+        left = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        saved_since(path, left, before)
+    _, said = left.communicate(timeout=120)
+    assert left.returncode != 0
+    assert "the Dask scheduler was lost" in said.splitlines()[-1]
+    assert not out.exists()
+    with distributed.LocalCluster(**local) as second:
+        command = [*script, second.scheduler_address, str(path), str(out)]
+        assert subprocess.run(command, timeout=300).returncode == 0
     data = make_paper("U1", n=3000, random_state=1)
     basis = gplc.Hilbert(functions=10, boundary=2.0)
     settings = {"chains": 2, "draws": 400, "warmup": 100, "random_state": 0}

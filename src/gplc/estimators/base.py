@@ -290,6 +290,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self, X: Any, y: Any, noise_std: Any, sample_weight: Any
     ) -> tuple[Array, Array, None, DistantRows]:
         """The rows that are kept here in standard units, and all, where they are."""
+        self.columns_ = None  # all are numbers
         self._refuse_elsewhere(X, noise_std, sample_weight)
         distant = distant_of(X, y, self.scheduler)
         if isinstance(self.approximation, str):  # else it was found out before

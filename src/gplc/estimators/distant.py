@@ -187,15 +187,15 @@ def open_rows(
 
     Examples
     --------
-    >>> import tempfile, gplc
-    >>> path = tempfile.mkdtemp() + "/big.csv"
-    >>> _ = open(path, "w").write("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(2000)))
+    >>> import pathlib, tempfile, gplc
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "big.csv")
+    >>> _ = path.write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(2000)))
     >>> X, y = gplc.open_rows(path, target="y")
     >>> X.shape
     (2000, 1)
     >>> model = gplc.StandardGP(chains=1, draws=10, warmup=10, random_state=0).fit(X, y)
-    >>> len(model.predict([[3.0]]))
-    1
+    >>> model.n_given_
+    2000
     """
     place = os.fspath(path)
     names: list[str] = []

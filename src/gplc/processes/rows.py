@@ -68,7 +68,7 @@ def shard_rows(n: int) -> int:
     Examples
     --------
     >>> [-(-n // shard_rows(n)) for n in (1, 16_384, 16_385, 10**5, 10**6, 10**8)]
-    [1, 1, 6, 8, 16, 64]
+    [1, 1, 5, 8, 16, 64]
     """
     if n <= ONE_SHARD:
         return max(n, 1)
