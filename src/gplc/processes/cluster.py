@@ -4,6 +4,7 @@ Every shard is a future: if its worker dies, the scheduler makes it again from w
 on another one. Which worker has which shard changes nothing in the sums.
 """
 
+import asyncio
 import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -149,7 +150,7 @@ class ClusterShards:
                     f"Dask workers were lost {WORKER_TRIES} times in a row at the same task, "
                     "perhaps for want of memory; give them more, or more workers"
                 ) from error
-            except (CancelledError, dask.CancelledError, OSError) as error:
+            except (CancelledError, asyncio.CancelledError, dask.CancelledError, OSError) as error:
                 raise ConnectionError(
                     f"the Dask scheduler was lost ({type(error).__name__}); start it again, and "
                     "call fit as before: with a checkpoint= it goes on from there"
