@@ -10,6 +10,7 @@ than its own size, and whatever the library finds wrong in it is a `FileError` t
 import hashlib
 import io
 import os
+import struct
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -250,9 +251,33 @@ def read(path: str | os.PathLike[str], kind: str) -> Contents:
     return contents
 
 
+# A collection of texts in HDF5, and what comes before each: number, count, nothing, size.
+HEAP, HEAP_ENTRY = b"GCOL\x01", struct.Struct("<HHIQ")
+
+
+def _check_heaps(body: bytes) -> None:
+    """Refuse entries of HDF5's collections of texts that end where they begin, or nowhere.
+
+    The library goes through the entries by their sizes, and from one of no size never gets on.
+    """
+    begin = body.find(HEAP)
+    while begin >= 0:
+        head = body[begin + 8 : begin + 16]
+        end, place = begin + int.from_bytes(head, "little"), begin + 16
+        while place + HEAP_ENTRY.size <= min(end, len(body)):
+            number, _, _, size = HEAP_ENTRY.unpack_from(body, place)
+            # Number 0 is what is free, whose size is with these bytes; texts fill eights.
+            step = size if number == 0 else HEAP_ENTRY.size + (size + 7) // 8 * 8
+            if not HEAP_ENTRY.size <= step <= end - place:
+                raise ValueError("a text in it has an impossible size; use another copy")
+            place += step
+        begin = body.find(HEAP, begin + 1)
+
+
 def _contents(body: bytes) -> Contents:
     import h5py
 
+    _check_heaps(body)
     with h5py.File(io.BytesIO(body), "r") as file:
         entries = {name: entry for name, entry in file.items() if not _is_bare_dimension(entry)}
         # Nothing is compressed, so that numbers take no less room in the file than in memory.

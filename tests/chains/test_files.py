@@ -219,6 +219,19 @@ def test_flipped_bytes_with_a_right_digest(fit_file, tmp_path):
     assert refused > 10
 
 
+def test_a_text_of_no_size_is_refused(fit_file, tmp_path):
+    """From an entry of no size the library would never get on, and nothing could stop it."""
+    body = bytearray(fit_file.read_bytes()[:-TRAILER])
+    begin = body.find(_files.HEAP)
+    place = begin + 16
+    while (entry := _files.HEAP_ENTRY.unpack_from(body, place))[0]:
+        place += 16 + (entry[3] + 7) // 8 * 8
+    for size in (0, 8, 2**64 - 8):
+        _files.HEAP_ENTRY.pack_into(body, place, 0, 0, 0, size)
+        (tmp_path / "stuck.nc").write_bytes(sealed(bytes(body)))
+        assert is_refused(tmp_path / "stuck.nc")
+
+
 def edited(source, path, arrays=(), texts=(), **further):
     """A forged copy: arrays and texts replaced by what is given, or left out if that is None."""
     contents = _files.read(source, "fit")
