@@ -24,6 +24,9 @@ from gplc.models.landmarks import KINDS, TAILS
 
 CHECKPOINT, FIT = "checkpoint", "fit"
 
+# No chain takes a latent value so far, and what is computed from smaller ones is finite.
+LARGEST_LATENT = 1e50
+
 # --- the schema: arrays of float64 by their dimensions, and texts of JSON ---------------
 
 RUN_ARRAYS = {
@@ -234,6 +237,8 @@ def _check_arrays(arrays: Mapping[str, Array], schema: Mapping[str, tuple[str, .
 def _possible(name: str, values: Array) -> NDArray[np.bool_]:
     if name == "log_density":  # it is -inf if a chain never left the place where it began
         return values < math.inf
+    if name == "latent":
+        return np.abs(values) < LARGEST_LATENT
     if name != "judged":
         return np.isfinite(values)
     # What is judged is nan where it could not be computed.

@@ -72,9 +72,10 @@ def test_a_fit_of_format_3_predicts_what_it_did(name, tmp_path):
     model = gplc.load(DATA / name)
     expected = FORMAT_3["predictions"][name]
     mean, sd = model.predict(FORMAT_3["rows"], return_std=True)
-    np.testing.assert_allclose(mean, expected["mean"], rtol=1e-9)
-    # These data have hardly any noise: variances are small differences.
-    np.testing.assert_allclose(sd, expected["sd"], rtol=1e-3)
+    # These data have hardly any noise: C is nearly singular, variances are small differences, and
+    # processors differ in how they round. 1e-6 is a millionth of the SD of y.
+    np.testing.assert_allclose(mean, expected["mean"], rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(sd, expected["sd"], rtol=1e-3, atol=1e-6)
     model.extend(1).save(tmp_path / "again.nc")
     assert gplc.load(tmp_path / "again.nc").diagnostics_.n_draws == 21
 
