@@ -69,6 +69,14 @@ def test_what_adds_in_any_order_has_no_second_copy():
 
 
 # Arrays of these functions, and of tuples they take, that are not vectors of one length n.
+OF_FUNCTION = {
+    "data.y": "3", "data.known": "3", "basis.roots": "43", "basis.on_grid": "2n",
+    "basis.shapes": "12",
+}  # fmt: skip
+WHITENED = {
+    "by_flat": "6", "push": "6", "chosen": "3", "places": "3", "inverse": "33",
+    "whitening.places": "3", "whitening.inverse": "33",
+}  # fmt: skip
 SHAPES = {
     "cells.slopes_of": {"values": "3n"},
     "cells.gradient": {
@@ -91,7 +99,7 @@ SHAPES = {
     "pools.add_function": {
         "values": "3n", "candidates": "3n", "drawn.nodes": "4", "drawn.coefficients": "34",
     },
-    "regrowth._cell_shares": {"table": "4n", "block": "nn", "prior": "3", "out": "3"},
+    "regrowth._cell_shares": {"middles": "4n", "mean": "4", "block": "44"},
     "regrowth._observe": {"feature": "2", "covariance": "nn"},
     "regrowth.run": {
         "table": "41", "window.covariance": "nn", "random.cells": "3n", "random.within": "3n",
@@ -100,10 +108,14 @@ SHAPES = {
     "sines.products_of_sines": {
         "X": "n2", "lowest": "2", "rates": "2", "numbers": "32", "out": "n3",
     },
+    "trajectory._evaluate": {"flat": "6", "by_flat": "6"} | OF_FUNCTION,
+    "trajectory._pull": WHITENED,
+    "trajectory.leapfrog": WHITENED | OF_FUNCTION | {"position": "6", "momentum": "6", "flat": "6"},
     "triangular._add_four_to_two": {"weights": "24"},
     "triangular.drop_leading": {"upper": "nn", "rows": "4n"},
     "triangular.solve_lower_rows": {"upper": "nn", "right": "3n"},
 }  # fmt: skip
+NUMBERS = {"x": -0.7, "data.lowest": -9.0, "data.highest": 9.0, "size": 0.01, "diverged": 1e3}
 WHOLE = {"count": 3, "drawn.power": 1, "drawn.side": 0, "code": 0, "i": 0, "held": 1}
 
 
@@ -141,7 +153,7 @@ def bits(function: Dispatcher, shapes: dict, n: int, gap: int, turn: int, step: 
         if kind in (int, bool):
             values[name] = WHOLE.get(name, n)
         elif kind is float:
-            values[name] = -0.7 if name == "x" else 0.7
+            values[name] = NUMBERS.get(name, 0.7)
         else:
             shape = shapes.get(name, "n")
             value = 0.1 + rng.random([n if size == "n" else int(size) for size in shape])

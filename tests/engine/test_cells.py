@@ -17,6 +17,7 @@ from gplc.kernels import Linear, Matern52, Sign, SquaredExponential
 from gplc.models import LatentCovariate
 from gplc.models.latent_covariate.marginal import Metric, features_of, grid
 from gplc.priors import HalfNormal
+from gplc.samplers import Hamiltonian
 
 pytestmark = pytest.mark.usefixtures("one_blas_thread")
 
@@ -283,6 +284,36 @@ def test_gradient_of_a_position_and_in_learned_coordinates(noise):
                 for sign in (1.0, -1.0)
             ]
             assert slope @ direction == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=2e-4)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("size", [0.02, 50.0])
+def test_a_compiled_trajectory_is_the_one_made_leap_by_leap(noise, size):
+    """Also where it is given up: steps so long leave the energy behind, or all that is allowed."""
+    model, state, *_ = opened_model(None, **NOISES[noise])
+    point, target = model.parts["marginal"](state)
+    rng = np.random.default_rng(7)
+    opened = target.opened(rng, point)
+    for information in (0.0, 2.0 * rng.standard_normal((model.n, 6, 6))):
+        here, whole = opened.whitened(information)
+        momentum = rng.standard_normal(here.position.size)
+        if noise == "another prior":
+            assert whole.journey is None
+            continue
+        expected = Hamiltonian()._journey(whole, here, whole.gradient(here), momentum, size, 12)
+        before = here.position.copy(), here.payload.payload.copy(), momentum.copy()
+        found = whole.journey(here, momentum, size, 12)
+        now = here.position, here.payload.payload, momentum
+        assert all(map(np.array_equal, before, now))
+        assert found.n_leaps == expected.n_leaps
+        assert found.log_ratio == pytest.approx(expected.log_ratio, abs=1e-8)
+        assert (size < 1.0) == (found.n_leaps == 12) == (found.log_ratio > -math.inf)
+        if size < 1.0:
+            np.testing.assert_allclose(found.end.position, expected.end.position, atol=1e-9)
+            np.testing.assert_allclose(found.gradient, expected.gradient, atol=1e-6)
+            end, reached = found.end.payload, expected.end.payload
+            np.testing.assert_allclose(end.position, reached.position, atol=1e-9)
+            assert end.log_density == pytest.approx(reached.log_density, rel=1e-10)
 
 
 def test_coordinates_have_the_precision_of_their_docstring():

@@ -16,10 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from gplc._compiled.exponential import exp_of_negative
+from gplc._compiled.reductions import largest, total_of
 from gplc._types import Array
-
-# Shares of less than exp of this are nothing.
-NOTHING = -35.0
 
 
 class Cells(NamedTuple):
@@ -63,11 +61,11 @@ def slopes_of(values: Array, cells: Cells) -> Array:
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _shares(
     values: Array, y: float, variance: float, cells: Cells, slopes: Array, p: Array, e: Array
-) -> tuple[float, float, int, int]:
+) -> tuple[float, float]:
     """Fill slopes g'_k, precisions 1 / v_k, and shares e_k up to a factor.
 
-    The result is their sum, the log of the factor, and the first cell and the one after the last
-    that have a share.
+    The result is their sum and the log of the factor. Every cell is computed: leaving out those
+    without a share would take longer than they do.
     """
     log_weights, spreads, inverse_gaps = cells.log_weights, cells.variances, cells.inverse_gaps
     size = values.size
@@ -81,23 +79,10 @@ def _shares(
         p[k] = 1.0 / (variance + spreads[k] * slopes[k] * slopes[k])
         gap = y - values[k]
         e[k] = log_weights[k] - 0.5 * gap * gap * p[k]
-    best = e[0]
-    for k in range(1, size):
-        best = max(best, e[k])
-    least = best + NOTHING
-    first, end = 0, size
-    while first < size and not e[first] > least:
-        first += 1
-    while end > first and not e[end - 1] > least:
-        end -= 1
-    e[:first] = 0.0
-    e[end:] = 0.0
-    for k in range(first, end):
+    best = largest(e)
+    for k in range(size):
         e[k] = exp_of_negative(e[k] - best) * math.sqrt(p[k])
-    total = 0.0
-    for k in range(first, end):
-        total += e[k]
-    return total, best, first, end
+    return total_of(e), best
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -107,7 +92,7 @@ def log_density(values: Array, y: Array, variances: Array, cells: Cells) -> floa
     slopes, p, e = np.empty(size), np.empty(size), np.empty(size)
     result = 0.0
     for i in range(n):
-        total, best, _, _ = _shares(values[i], y[i], variances[i], cells, slopes, p, e)
+        total, best = _shares(values[i], y[i], variances[i], cells, slopes, p, e)
         if not (total > 0.0 and total < np.inf):
             return -np.inf
         result += math.log(total) + best
@@ -130,28 +115,30 @@ def log_likelihood(
     """
     spreads, inverse_gaps = cells.variances, cells.inverse_gaps
     n, size = values.shape
-    slopes, p, e = np.empty(size), np.empty(size), np.empty(size)
-    handed = np.zeros(size)
+    half = size // 2
+    slopes, p, e, handed = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
     result = 0.0
     for i in range(n):
         own, gap_to, given = values[i], y[i], scores[i]
-        total, best, first, end = _shares(own, gap_to, variances[i], cells, slopes, p, e)
+        total, best = _shares(own, gap_to, variances[i], cells, slopes, p, e)
         if not (total > 0.0 and total < np.inf):
             return -np.inf
         result += math.log(total) + best
-        given[:] = 0.0
         inverse = 1.0 / total
-        for k in range(first, end):
+        for k in range(size):
             gap, pull = gap_to - own[k], e[k] * inverse * p[k]
             given[k] = pull * gap
             e[k] = pull * (gap * gap * p[k] - 1.0)
             handed[k] = e[k] * spreads[k] * slopes[k] * inverse_gaps[k]
-        by_variance[i] = 0.0
-        for k in range(first, end):
-            by_variance[i] += 0.5 * e[k]
-            a, b = _neighbours(k, size)
-            given[b] += handed[k]
-            given[a] -= handed[k]
+        by_variance[i] = 0.5 * total_of(e)
+        # What each cell hands to those between which its slope is taken, in either half.
+        for k in range(1, half - 1):
+            given[k] += handed[k - 1] - handed[k + 1]
+        for k in range(half + 1, size - 1):
+            given[k] += handed[k - 1] - handed[k + 1]
+        for first, last in ((0, half - 1), (half, size - 1)):
+            given[first] -= handed[first] + handed[first + 1]
+            given[last] += handed[last - 1] + handed[last]
     return result
 
 
@@ -211,14 +198,14 @@ def draw(
     slopes, p, e = np.empty(size), np.empty(size), np.empty(size)
     means, precisions = np.empty(size), np.empty(size)
     for i in range(n):
-        total, best, first, end = _shares(values[i], y[i], variances[i], cells, slopes, p, e)
-        for k in range(first, end):
+        total, best = _shares(values[i], y[i], variances[i], cells, slopes, p, e)
+        for k in range(size):
             steep = slopes[k] / variances[i]
             precisions[k] = 1.0 / cells.variances[k] + slopes[k] * steep
             means[k] = cells.centres[k] + steep * (y[i] - values[i, k]) / precisions[k]
         if uniforms.size:
-            left, chosen = uniforms[i] * total, first
-            for k in range(first, end):
+            left, chosen = uniforms[i] * total, 0
+            for k in range(size):
                 # Rounding must not end the loop at a cell without a share.
                 if e[k] > 0.0:
                     chosen = k
@@ -226,9 +213,9 @@ def draw(
                     if left <= 0.0:
                         break
             w[i] = means[chosen] + normals[i] / math.sqrt(precisions[chosen])
-        density = 0.0
-        for k in range(first, end):
+        for k in range(size):
             gap = w[i] - means[k]
             near = exp_of_negative(-0.5 * precisions[k] * gap * gap)
-            density += e[k] * math.sqrt(precisions[k]) * near
+            p[k] = e[k] * math.sqrt(precisions[k]) * near
+        density = total_of(p)
         log_shares[i] = best + math.log(density) if density > 0.0 else -np.inf

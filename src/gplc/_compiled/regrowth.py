@@ -17,6 +17,7 @@ from numba import njit
 
 from gplc._compiled.exponential import exp_of_negative
 from gplc._compiled.pools import SPREAD
+from gplc._compiled.reductions import largest, total_of
 from gplc._types import Array
 
 # Share of every cell in what is proposed, besides what its density gives it: none is impossible.
@@ -43,33 +44,45 @@ class Randomness(NamedTuple):
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _cell_shares(
-    table: Array, mean: Array, block: Array, y: float, variance: float, prior: Array, out: Array
+    middles: Array,
+    mean: Array,
+    block: Array,
+    y: float,
+    variance: float,
+    prior: Array,
+    out: Array,
+    spread: Array,
 ) -> float:
-    """Probabilities of the cells, up to a factor, at their middles; and their sum."""
+    """Probabilities of the cells, up to a factor, at their middles; and their sum.
+
+    `middles` (q, cells) has the features there; `spread` (cells,) is scratch.
+    """
     size, q = out.size, mean.size
-    best = -np.inf
-    middle = np.empty(q)
+    out[:] = 0.0
+    spread[:] = variance
+    # The innermost loops are over cells, so that they work on several at once.
+    for r in range(q):
+        own = middles[r]
+        for k in range(size):
+            out[k] += own[k] * mean[r]
+            spread[k] += own[k] * own[k] * block[r, r]
+        for c in range(r):
+            other, twice = middles[c], 2.0 * block[r, c]
+            for k in range(size):
+                spread[k] += own[k] * other[k] * twice
     for k in range(size):
-        m, v = 0.0, variance
-        for r in range(q):
-            middle[r] = 0.5 * (table[k, r] + table[k + 1, r])
-            m += middle[r] * mean[r]
-            across = 0.0
-            for c in range(r):
-                across += middle[c] * block[r, c]
-            v += middle[r] * (2.0 * across + middle[r] * block[r, r])
-        v = max(v, variance)
-        gap = y - m
-        out[k] = prior[k] - 0.5 * gap * gap / v - 0.5 * math.log(v)
-        best = max(best, out[k])
-    total = 0.0
+        inverse = 1.0 / max(spread[k], variance)
+        gap = y - out[k]
+        out[k] = prior[k] - 0.5 * gap * gap * inverse
+        spread[k] = math.sqrt(inverse)
+    best = largest(out)
     for k in range(size):
-        out[k] = exp_of_negative(out[k] - best)
-        total += out[k]
-    floor = FLOOR * total / size
+        out[k] = exp_of_negative(out[k] - best) * spread[k]
+    given = total_of(out)
+    floor = FLOOR * given / size
     for k in range(size):
         out[k] += floor
-    return total + floor * size
+    return given + floor * size
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
@@ -125,14 +138,14 @@ def run(
         t = -last + (k + 0.5) * width
         prior[k] = _log_prior(t)
     shape = (particles, m * q)
-    mean, other_mean = np.empty(shape), np.empty(shape)
-    covariance, other = np.empty((*shape, m * q)), np.empty((*shape, m * q))
-    paths, other_paths = np.empty((particles, m)), np.empty((particles, m))
-    given, other_given = np.zeros(particles), np.zeros(particles)
+    mean, covariance = np.empty(shape), np.empty((*shape, m * q))
+    paths, given = np.empty((particles, m)), np.zeros(particles)
+    offspring = np.zeros(particles, dtype=np.int64)
     for p in range(particles):
         mean[p] = window.mean
         covariance[p] = window.covariance
-    weights, shares = np.empty(particles), np.empty(size)
+    middles = np.ascontiguousarray(0.5 * (table[:-1] + table[1:]).T)
+    weights, shares, spread = np.empty(particles), np.empty(size), np.empty(size)
     feature, gain = np.empty(q), np.empty(m * q)
     estimate = 0.0
     for i in range(m):
@@ -141,7 +154,7 @@ def run(
         for p in range(particles):
             block = covariance[p, first : first + q, first : first + q]
             own = mean[p, first : first + q]
-            total = _cell_shares(table, own, block, y, variance, prior, shares)
+            total = _cell_shares(middles, own, block, y, variance, prior, shares, spread)
             if held and p == 0:
                 t = w[i] / math.sqrt(SPREAD * SPREAD + w[i] * w[i])
                 k = min(max(int((t + last) / width), 0), size - 1)
@@ -162,17 +175,23 @@ def run(
             weights[p] = math.exp(weights[p] - best)
         total = np.sum(weights)
         estimate += best + math.log(total / particles)
+        offspring[:] = 0
         for p in range(particles):
             parent = 0 if held and p == 0 else _pick(weights, random.resampling[p, i] * total)
-            other_mean[p] = mean[parent]
-            other_paths[p] = paths[parent]
-            other_given[p] = given[parent]
-            rest = slice(first + q, m * q)
-            other[p, rest, rest] = covariance[parent, rest, rest]
-        mean, other_mean = other_mean, mean
-        covariance, other = other, covariance
-        paths, other_paths = other_paths, paths
-        given, other_given = other_given, given
+            offspring[parent] += 1
+        # Who has offspring stays where it is; the second and others take places that are free.
+        free = 0
+        rest = slice(first + q, m * q)
+        for p in range(particles):
+            while offspring[p] > 1:
+                while offspring[free] > 0:
+                    free += 1
+                mean[free] = mean[p]
+                paths[free] = paths[p]
+                given[free] = given[p]
+                covariance[free, rest, rest] = covariance[p, rest, rest]
+                offspring[p] -= 1
+                offspring[free] = 1
     chosen = 0 if held else min(int(random.last * particles), particles - 1)
     w[:] = paths[chosen]
     return estimate, given[chosen]

@@ -16,7 +16,7 @@ from gplc.samplers.choices import LearnedChoices
 from gplc.samplers.framed import FramedHamiltonian
 from gplc.samplers.gaussian_prior import EllipticalSlice, ModifiedMetropolis
 from gplc.samplers.hamiltonian import Hamiltonian, SurrogateHamiltonian
-from gplc.samplers.marginal import MarginalHamiltonian
+from gplc.samplers.marginal import MarginalHamiltonian, MarginalSlice
 from gplc.samplers.metropolis import Metropolis
 from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Info, Point, Sampler
@@ -31,6 +31,7 @@ __all__ = [
     "Info",
     "LearnedChoices",
     "MarginalHamiltonian",
+    "MarginalSlice",
     "Metropolis",
     "MetropolisSweep",
     "ModifiedMetropolis",

@@ -8,9 +8,11 @@ from gplc import _check
 from gplc._types import Array
 from gplc.samplers.protocol import ChoicesTarget, Info, Point, impossible
 
-# A kind is chosen in proportion to its rate of acceptance, at most so much: many that are nearly
-# always accepted would leave no time for the few that matter. None is ever given up.
-MOST, LEAST = 0.03, 0.001
+# A kind is chosen in proportion to its rate of acceptance over what it costs, the rate being
+# counted as so much at most: many that are nearly always accepted would leave no time for the few
+# that matter. What is hardly ever accepted is still tried: from a mode that warm-up has not seen
+# it may be the only way back.
+MOST, LEAST = 0.03, 0.02
 # Before it is tried a kind is believed to be accepted this often, as if that had been seen once.
 BELIEVED = 0.03
 
@@ -43,7 +45,7 @@ class LearnedChoices:
         """Some attempts."""
         begun = point
         rates = np.full(target.n_choices, 1.0) * (self.won + BELIEVED) / (self.tried + 1.0)
-        cumulative = np.cumsum(np.clip(rates, LEAST, MOST))
+        cumulative = np.cumsum(np.clip(rates, LEAST, MOST) / target.costs)
         learned = np.zeros((2, target.n_choices))
         for draw in rng.random(self.attempts):
             choice = int(np.searchsorted(cumulative, draw * cumulative[-1]))

@@ -10,7 +10,14 @@ import numpy as np
 from gplc import _check
 from gplc._types import Array
 from gplc.samplers.metropolis import adapted_step
-from gplc.samplers.protocol import GradientTarget, Info, Point, SurrogateTarget, impossible
+from gplc.samplers.protocol import (
+    GradientTarget,
+    Info,
+    Journey,
+    Point,
+    SurrogateTarget,
+    impossible,
+)
 
 # The metric is learned anew from windows of this many iterations and more.
 FIRST_WINDOW, WINDOW_GROWTH = 40, 1.5
@@ -108,31 +115,46 @@ class Hamiltonian:
         threshold = -rng.standard_exponential()
         if impossible(point.log_density):
             return self._escape(point, target, momentum)
+        before = target.gradient(point)
+        if target.journey is not None and np.ndim(self.scales) == 0 and self.scales == 1.0:
+            end, gradient, log_ratio, n_done = target.journey(point, momentum, size, n_leaps)
+        else:
+            journey = self._journey(target, point, before, momentum, size, n_leaps)
+            end, gradient, log_ratio, n_done = journey
+        n_impossible = int(impossible(end.log_density))
+        if not log_ratio > threshold:
+            end, gradient = point, before
+        shown = np.stack([end.position, gradient])
+        return end, Info(math.exp(min(0.0, log_ratio)), n_done, n_impossible, shown=shown)
+
+    def _journey(
+        self,
+        target: GradientTarget,
+        point: Point,
+        gradient: Array,
+        momentum: Array,
+        size: float,
+        leaps: int,
+    ) -> Journey:
+        """A trajectory from a point, whose gradient is given."""
         # In units of `scales` the metric is the identity.
         along, push_of = self._strides(size)
         energy = 0.5 * float(momentum @ momentum) - point.log_density
-        before = gradient = target.gradient(point)
         momentum = momentum + 0.5 * push_of(gradient)
         now, log_ratio, n_done = point, -math.inf, 0
-        for _ in range(n_leaps):
+        for _ in range(leaps):
             n_done += 1
             now = target.evaluate(now.position + along(momentum))
             if impossible(now.log_density):
-                log_ratio = -math.inf
-                break
+                return Journey(now, gradient, -math.inf, n_done)
             gradient = target.gradient(now)
             push = push_of(gradient)
             arriving = momentum + 0.5 * push
             log_ratio = energy + now.log_density - 0.5 * float(arriving @ arriving)
             if not log_ratio > -DIVERGED:
-                log_ratio = -math.inf
-                break
+                return Journey(now, gradient, -math.inf, n_done)
             momentum = momentum + push
-        accepted = log_ratio > threshold
-        end = now if accepted else point
-        shown = np.stack([end.position, gradient if accepted else before])
-        acceptance = math.exp(min(0.0, log_ratio))
-        return end, Info(acceptance, n_done, int(impossible(now.log_density)), shown=shown)
+        return Journey(now, gradient, log_ratio, n_done)
 
     def _escape(self, point: Point, target: GradientTarget, noise: Array) -> tuple[Point, Info]:
         """From an impossible point any possible one is accepted."""

@@ -9,7 +9,7 @@ from gplc import _check
 from gplc._types import Array
 from gplc.samplers.hamiltonian import LARGEST, LEARNED, WINDOW_GROWTH, Hamiltonian
 from gplc.samplers.metropolis import adapted_step
-from gplc.samplers.protocol import Info, MarginalTarget, Point, impossible
+from gplc.samplers.protocol import Info, Marginal, MarginalTarget, Point, impossible
 from gplc.samplers.slice import Slice, adapted_width
 
 # The step size that new information is tried with, and how much of what all cases tell goes into
@@ -68,13 +68,8 @@ class MarginalHamiltonian(Hamiltonian):
         slices = [Info(1.0, 0)]
         for number in range(self.rounds):
             opened = opened.drawn(rng) if number else opened
-            scale = opened.scale
-            if scale is None:
-                break
-            end, info = Slice(self.width).step(rng, *scale)
+            opened, info = _with_scale(rng, opened, self.width)
             slices.append(info)
-            possible = not impossible(end.log_density)
-            opened, _ = opened.settled(rng, end.payload if possible else opened.position)
         end, info = super().step(rng, *opened.whitened(self.information))
         possible = not impossible(end.log_density)
         opened, share = opened.settled(rng, end.payload.position if possible else opened.position)
@@ -115,6 +110,51 @@ class MarginalHamiltonian(Hamiltonian):
             seen=0,
             evidence=0.0,
         )
+
+
+@dataclass(frozen=True)
+class MarginalSlice:
+    """The scale of a `MarginalTarget`, by slice sampling, with what is summed out drawn anew.
+
+    The first step of a `MarginalHamiltonian` alone: it costs little, and lets other unknowns that
+    are updated before and after it move against new values.
+
+    Parameters
+    ----------
+    width : float
+        Of the slices; warm-up learns it.
+    """
+
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.number("width", self.width, above=0.0, advice="start at 1.0")
+
+    def step(
+        self, rng: np.random.Generator, point: Point, target: MarginalTarget
+    ) -> tuple[Point, Info]:
+        """The vector drawn, then its scale, then what is summed out."""
+        opened = target.opened(rng, point)
+        if opened is None:
+            return point, Info(0.0, 0, n_impossible=int(impossible(point.log_density)))
+        opened, info = _with_scale(rng, opened, self.width)
+        return opened.point, info
+
+    def tuned(self, info: Info, iteration: int) -> Self:
+        """With a width nearer to that of the scale."""
+        return replace(self, width=adapted_width(self.width, info, iteration))
+
+
+def _with_scale(rng: np.random.Generator, opened: Marginal, width: float) -> tuple[Marginal, Info]:
+    """After a slice update of the scale, if there is one, with what is summed out drawn again."""
+    scale = opened.scale
+    if scale is None:
+        opened, share = opened.settled(rng, opened.position)
+        return opened, Info(share, 0)
+    end, info = Slice(width).step(rng, *scale)
+    possible = not impossible(end.log_density)
+    opened, share = opened.settled(rng, end.payload if possible else opened.position)
+    return opened, info._replace(acceptance=share)
 
 
 def _roots(matrices: Array) -> Array:

@@ -49,14 +49,26 @@ class GaussianTarget(NamedTuple):
     evaluate: Callable[[Array], Point]
 
 
+class Journey(NamedTuple):
+    """Where a Hamiltonian trajectory ended."""
+
+    end: Point
+    gradient: Array  # there
+    log_ratio: float  # by which the end is accepted; -inf if the trajectory was given up
+    n_leaps: int  # leaps that were made
+
+
 class GradientTarget(NamedTuple):
     """A density of a vector, with its gradient.
 
-    `evaluate(vector)` is the point there, `gradient(point)` the gradient at a possible one.
+    `evaluate(vector)` is the point there, `gradient(point)` the gradient at a possible one. A
+    target that knows a faster way to leap many times in a row has that as `journey(point,
+    momentum, size, leaps)`: the same trajectory, with an identity as the metric.
     """
 
     evaluate: Callable[[Array], Point]
     gradient: Callable[[Point], Array]
+    journey: Callable[[Point, Array, float, int], Journey] | None = None
 
 
 class SurrogateTarget(NamedTuple):
@@ -186,6 +198,10 @@ class ChoicesTarget(Protocol):
     @property
     def n_choices(self) -> int:
         """How many kinds there are."""
+
+    @property
+    def costs(self) -> Array:
+        """What an attempt of each kind costs, in any unit."""
 
     def attempt(self, rng: np.random.Generator, point: Point, choice: int) -> tuple[Point, float]:
         """An update of one kind, and the probability with which its proposal was accepted."""

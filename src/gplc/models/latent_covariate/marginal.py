@@ -25,13 +25,16 @@ from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
 from gplc._compiled import cells as compiled
+from gplc._compiled import trajectory
 from gplc._compiled.cells import Cells
 from gplc._compiled.pools import END, SPREAD
+from gplc._compiled.trajectory import Whitening
 from gplc._linalg import add_to_diagonal, solve_both, usable
 from gplc._types import Array
 from gplc.models.base import State
 from gplc.processes.features import Features, has_features
-from gplc.samplers.protocol import GradientTarget, Point, ScalarTarget, impossible
+from gplc.samplers.hamiltonian import DIVERGED
+from gplc.samplers.protocol import GradientTarget, Journey, Point, ScalarTarget, impossible
 
 if TYPE_CHECKING:
     from gplc.models.latent_covariate.model import LatentCovariate
@@ -237,7 +240,55 @@ class Opened:
         def gradient(point: Point) -> Array:
             return metric.pulled(point.payload.payload)
 
-        return evaluate(metric.whitened(self._flat)), GradientTarget(evaluate, gradient)
+        start = evaluate(metric.whitened(self._flat))
+        learned = self._flat.size > self._features.size
+        if learned and self._noise.start in self._model.priors.others:
+            # The density of sigma is a function in Python.
+            return start, GradientTarget(evaluate, gradient)
+        return start, GradientTarget(evaluate, gradient, functools.partial(self._journey, metric))
+
+    def _journey(
+        self, metric: "Metric", point: Point, momentum: Array, size: float, leaps: int
+    ) -> Journey:
+        """Many leaps in one compiled call."""
+        position, momentum = point.position.copy(), momentum.copy()
+        flat, by_flat = point.payload.position.copy(), point.payload.payload.copy()
+        log_density, log_ratio, n_done = trajectory.leapfrog(
+            position,
+            flat,
+            by_flat,
+            momentum,
+            point.log_density,
+            size,
+            leaps,
+            DIVERGED,
+            flat.size > self._features.size,
+            self._data,
+            grid().cells,
+            self._features.basis,
+            Whitening(metric.places, metric.inverse),
+        )
+        reached = Point(flat, log_density, by_flat)
+        end = Point(position, log_density, reached)
+        return Journey(end, metric.pulled(by_flat), log_ratio, n_done)
+
+    @functools.cached_property
+    def _data(self) -> trajectory.Data:
+        """Responses and noise, as the compiled trajectory takes them."""
+        model, theta, priors = self._model, self._state.theta, self._model.priors
+        if self._flat.size == self._features.size:
+            return trajectory.Data(model.y, self._variances(theta), 0.0, 1.0, 0.0, 0.0)
+        entry, known = self._noise.start, theta.copy()
+        known[entry] = -np.inf
+        mean, sd = float(priors.means[entry]), float(priors.sds[entry])
+        return trajectory.Data(
+            model.y,
+            self._variances(known),
+            mean,
+            sd,
+            max(float(priors.lowest[entry]), mean - FARTHEST * sd),
+            min(float(priors.highest[entry]), mean + FARTHEST * sd),
+        )
 
     # W given g, and the way back to a state.
 

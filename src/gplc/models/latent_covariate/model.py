@@ -36,7 +36,7 @@ from gplc.processes import FixedNoise, Gradient, Layout, LearnedNoise, Noise, Pr
 from gplc.processes.features import Features
 from gplc.samplers.choices import LearnedChoices
 from gplc.samplers.hamiltonian import Hamiltonian
-from gplc.samplers.marginal import MarginalHamiltonian
+from gplc.samplers.marginal import MarginalHamiltonian, MarginalSlice
 from gplc.samplers.pools import Pools
 from gplc.samplers.protocol import Point, Sampler
 from gplc.samplers.slice import Slice
@@ -316,9 +316,9 @@ class LatentCovariate(Model):
         return Update("w", SliceSweep(width))
 
     def default_scheme(
-        self, leaps: int = 3, function_leaps: int = 40, rounds: int = 2, folds: int = 2
+        self, leaps: int = 3, function_leaps: int = 64, rounds: int = 2, folds: int = 2
     ) -> list[Update]:
-        """Hyperparameters given w; then g and sigma with w summed out, and folds.
+        """Hyperparameters given w, in turn with sigma and w; folds; g with w summed out.
 
         Where g cannot be written as a function of w, for a kernel that does not separate, it is
         the scheme of the latents.
@@ -327,9 +327,12 @@ class LatentCovariate(Model):
         if len(functions) < self.n_covariates:
             return self.latents_scheme()
         regrowths = self._parts_that_exist("regrowth") if folds else []
-        function = MarginalHamiltonian(function_leaps, rounds=rounds)
+        hyperparameters = self._after_hyperparameters(leaps, [])[0]
+        again = [*(Update(part, MarginalSlice()) for part in functions), hyperparameters]
+        function = MarginalHamiltonian(function_leaps)
         latent_updates = [
             *(Update(part, LearnedChoices(folds)) for part in regrowths),
+            *again * (rounds - 1),
             *(Update(part, function) for part in functions),
             *self._free_moves(),
         ]

@@ -12,6 +12,7 @@ allows for what the features leave out.
 
 import functools
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 # Cases that are drawn anew; places along an input, at most, and of all inputs together; particles.
 SIZES, MOST_PLACES, ALL_PLACES, PARTICLES = (4, 8, 12, 16, 24), 24, 48, 4
+# As many cases as double the time of an attempt.
+COSTLY = 12.0
 # Cells in t, and features of w that are smaller than this share of the largest are left out.
 N_EDGES, LEAST_SIZE = 97, 1e-3
 
@@ -67,6 +70,11 @@ class FoldRegrowth:
         """Inputs, times places, times sizes."""
         return self._model.X.shape[1] * self._places * len(SIZES)
 
+    @property
+    def costs(self) -> Array:
+        """They grow with the square of the number of cases, beyond what any attempt takes."""
+        return np.tile(1.0 + (np.array(SIZES) / COSTLY) ** 2, self.n_choices // len(SIZES))
+
     def attempt(self, rng: np.random.Generator, point: Point, choice: int) -> tuple[Point, float]:
         """A fold somewhere in a stretch of an input."""
         model, state, column = self._model, point.payload, self._column
@@ -83,9 +91,9 @@ class FoldRegrowth:
         m = random[0].cells.shape[1]
         # From both ends of the window towards its middle.
         window, outside = nearest[:m][::-1], np.sort(nearest[m:])
-        w = opened.w
+        w, grown = opened.w, opened.growing(window, outside)
         reflected = np.where(x > middle, -w, w)
-        new, held = opened.grown(reflected, window, outside), opened.grown(w, window, outside)
+        new, held = grown(reflected), grown(w)
         if new is None or held is None:
             return point, 0.0
         reflected[window] = new.drawn(random[0])
@@ -134,44 +142,50 @@ class _Opened:
             return None
         return cls(model, state, features, model.columns(state.latent)[column].copy())
 
-    def grown(
-        self, w: Array, window: NDArray[np.intp], outside: NDArray[np.intp]
-    ) -> "_Grown | None":
-        """The window given the cases outside, whose w is given; None if it cannot be computed."""
+    def growing(
+        self, window: NDArray[np.intp], outside: NDArray[np.intp]
+    ) -> "Callable[[Array], _Grown | None]":
+        """What tells of the window given w of the cases outside; None if it cannot be computed."""
         model, m, q = self._model, window.size, self._kept.size
-        at_w = self._features.of_latent(w[outside])
-        variances = model.noise_variances(self._state.theta)
+        products, shapes = self._features.products, self._features.shapes
+        y, variances = model.y, model.noise_variances(self._state.theta)
         outer, across, inner = (
-            np.ix_(outside, outside),
-            np.ix_(window, outside),
-            np.ix_(window, window),
+            [each.amplitude[np.ix_(*places)] for each in products]
+            for places in ((outside, outside), (window, outside), (window, window))
         )
-        covariance = np.zeros((outside.size, outside.size))
-        first = 0
-        for product, (_, r) in zip(self._features.products, self._features.shapes, strict=True):
-            own = at_w[:, first : first + r]
-            covariance += product.amplitude[outer] * (own @ own.T)
-            first += r
-        covariance.flat[:: outside.size + 1] += variances[outside]
-        lower, status = lapack.dpotrf(covariance, lower=1, overwrite_a=1)
-        if status != 0:
-            return None
-        crossing = np.empty((m, q, outside.size))
         prior = np.zeros((m, q, m, q))
-        for k, (kind, number) in enumerate(zip(self._kept, self._product, strict=True)):
-            amplitude = self._features.products[number].amplitude
-            crossing[:, k] = amplitude[across] * at_w[:, kind]
-            prior[:, k, :, k] = amplitude[inner]
-        solved, _ = lapack.dtrtrs(lower, crossing.reshape(m * q, -1).T, lower=1)
-        whitened, _ = lapack.dtrtrs(lower, model.y[outside], lower=1)
-        described = Window(
-            model.y[window],
-            variances[window],
-            solved.T @ whitened,
-            prior.reshape(m * q, -1) - solved.T @ solved,
-        )
-        log_density = -0.5 * float(whitened @ whitened) - float(np.log(np.diagonal(lower)).sum())
-        return _Grown(self, described, log_density) if math.isfinite(log_density) else None
+        for k, number in enumerate(self._product):
+            prior[:, k, :, k] = inner[number]
+
+        def grown(w: Array) -> "_Grown | None":
+            at_w = self._features.of_latent(w[outside])
+            covariance = np.diag(variances[outside])
+            first = 0
+            for amplitude, (_, r) in zip(outer, shapes, strict=True):
+                own = at_w[:, first : first + r]
+                covariance += amplitude * (own @ own.T)
+                first += r
+            lower, status = lapack.dpotrf(covariance, lower=1, overwrite_a=1)
+            if status != 0:
+                return None
+            # Cov(features in the window, y outside), as columns.
+            crossing = np.empty((m, q, outside.size))
+            for k, (kind, number) in enumerate(zip(self._kept, self._product, strict=True)):
+                np.multiply(across[number], at_w[:, kind], out=crossing[:, k])
+            columns = crossing.reshape(m * q, -1).T
+            solved, _ = lapack.dtrtrs(lower, columns, lower=1, overwrite_b=1)
+            whitened, _ = lapack.dtrtrs(lower, y[outside], lower=1)
+            described = Window(
+                y[window],
+                variances[window],
+                solved.T @ whitened,
+                prior.reshape(m * q, -1) - solved.T @ solved,
+            )
+            log_density = -0.5 * float(whitened @ whitened)
+            log_density -= float(np.log(np.diagonal(lower)).sum())
+            return _Grown(self, described, log_density) if math.isfinite(log_density) else None
+
+        return grown
 
 
 class _Grown:
