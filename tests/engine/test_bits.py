@@ -110,7 +110,9 @@ SHAPES = {
     },
     "trajectory._evaluate": {"flat": "6", "by_flat": "6"} | OF_FUNCTION,
     "trajectory._pull": WHITENED,
-    "trajectory.leapfrog": WHITENED | OF_FUNCTION | {"position": "6", "momentum": "6", "flat": "6"},
+    "trajectory.leapfrog": {
+        "position": "6", "momentum": "6", "flat": "6", **WHITENED, **OF_FUNCTION,
+    },
     "triangular._add_four_to_two": {"weights": "24"},
     "triangular.drop_leading": {"upper": "nn", "rows": "4n"},
     "triangular.solve_lower_rows": {"upper": "nn", "right": "3n"},

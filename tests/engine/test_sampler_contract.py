@@ -216,7 +216,7 @@ class Whole(NamedTuple):
             return None
         return Vectors(self, candidates, np.exp(densities - densities.max()))
 
-    n_choices, costs = 3, np.array([1.0, 2.0, 1.0])
+    costs = np.array([[1.0, 2.0, 1.0]])
 
     def attempt(self, rng, point, choice):
         """Random walks with steps of three sizes."""

@@ -8,12 +8,13 @@ from gplc import _check
 from gplc._types import Array
 from gplc.samplers.protocol import ChoicesTarget, Info, Point, impossible
 
-# A kind is chosen in proportion to its rate of acceptance over what it costs, the rate being
-# counted as so much at most: many that are nearly always accepted would leave no time for the few
-# that matter. What is hardly ever accepted is still tried: from a mode that warm-up has not seen
-# it may be the only way back.
-MOST, LEAST = 0.03, 0.02
-# Before it is tried a kind is believed to be accepted this often, as if that had been seen once.
+# What a kind is worth is the mean of acceptance probabilities to this power, which tells kinds
+# that nearly succeed from hopeless ones; all from so much on is worth the same.
+TEMPER, ENOUGH = 0.25, 0.1
+# Half of all attempts go by worth, the other half round all groups: what fails in the mode that
+# warm-up has seen may be the only way back from another.
+ROUND = 0.5
+# Before it is tried a kind is believed to be worth this much, as if that had been seen once.
 BELIEVED = 0.03
 
 
@@ -22,14 +23,16 @@ class LearnedChoices:
     """Proposals of a kind chosen at random, by weights that warm-up learns (`ChoicesTarget`).
 
     Each kind leaves the distribution invariant, and which one is made does not depend on the
-    state: so does any mixture of them.
+    state: so does any mixture of them. Kinds come in groups. A group is chosen by the most that
+    one of its kinds is worth, or any of them with the same probability; and then a kind of it by
+    its worth over what it costs.
 
     Parameters
     ----------
     attempts : int
         Proposals per step.
     tried, won : float or array
-        How often each kind was tried in warm-up, and the sum of its probabilities of acceptance.
+        How often each kind was tried in warm-up, and the sum of what it was worth.
     """
 
     attempts: int = 2
@@ -44,15 +47,21 @@ class LearnedChoices:
     ) -> tuple[Point, Info]:
         """Some attempts."""
         begun = point
-        rates = np.full(target.n_choices, 1.0) * (self.won + BELIEVED) / (self.tried + 1.0)
-        cumulative = np.cumsum(np.clip(rates, LEAST, MOST) / target.costs)
-        learned = np.zeros((2, target.n_choices))
+        costs = target.costs
+        worth = np.full(costs.size, 1.0) * (self.won + BELIEVED) / (self.tried + 1.0)
+        worth = worth.reshape(costs.shape)
+        groups = np.minimum(worth.max(axis=1), ENOUGH)
+        groups = ROUND / groups.size + (1.0 - ROUND) * groups / groups.sum()
+        within = worth / costs
+        cumulative = np.cumsum(groups[:, None] * within / within.sum(axis=1, keepdims=True))
+        learned, accepted = np.zeros((2, costs.size)), 0.0
         for draw in rng.random(self.attempts):
             choice = int(np.searchsorted(cumulative, draw * cumulative[-1]))
-            choice = min(choice, target.n_choices - 1)
+            choice = min(choice, costs.size - 1)
             point, acceptance = target.attempt(rng, point, choice)
-            learned[:, choice] += 1.0, acceptance
-        share = float(learned[1].sum()) / self.attempts
+            learned[:, choice] += 1.0, acceptance**TEMPER
+            accepted += acceptance
+        share = accepted / self.attempts
         return point, Info(
             share, self.attempts, int(impossible(begun.log_density)), evidence=learned
         )

@@ -196,12 +196,8 @@ class ChoicesTarget(Protocol):
     """Proposals of many kinds, each right by itself, of which some are useful."""
 
     @property
-    def n_choices(self) -> int:
-        """How many kinds there are."""
-
-    @property
     def costs(self) -> Array:
-        """What an attempt of each kind costs, in any unit."""
+        """What an attempt of each kind costs, in any unit: (groups, kinds of each)."""
 
     def attempt(self, rng: np.random.Generator, point: Point, choice: int) -> tuple[Point, float]:
         """An update of one kind, and the probability with which its proposal was accepted."""

@@ -316,7 +316,7 @@ class LatentCovariate(Model):
         return Update("w", SliceSweep(width))
 
     def default_scheme(
-        self, leaps: int = 3, function_leaps: int = 64, rounds: int = 2, folds: int = 2
+        self, leaps: int = 3, function_leaps: int = 64, rounds: int = 2, folds: int = 3
     ) -> list[Update]:
         """Hyperparameters given w, in turn with sigma and w; folds; g with w summed out.
 

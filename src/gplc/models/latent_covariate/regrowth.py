@@ -56,8 +56,8 @@ class FoldRegrowth:
     >>> from gplc.models import LatentCovariate
     >>> model = LatentCovariate(np.linspace(0.0, 1.0, 30)[:, None], np.zeros(30))
     >>> _, target = model.parts["regrowth"](model.state(model.prior_mean()))
-    >>> target.n_choices
-    120
+    >>> target.costs.shape
+    (24, 5)
     """
 
     def __init__(self, model: "LatentCovariate", state: State, column: int) -> None:
@@ -66,14 +66,10 @@ class FoldRegrowth:
         self._places = max(4, min(MOST_PLACES, ALL_PLACES // inputs))
 
     @property
-    def n_choices(self) -> int:
-        """Inputs, times places, times sizes."""
-        return self._model.X.shape[1] * self._places * len(SIZES)
-
-    @property
     def costs(self) -> Array:
-        """They grow with the square of the number of cases, beyond what any attempt takes."""
-        return np.tile(1.0 + (np.array(SIZES) / COSTLY) ** 2, self.n_choices // len(SIZES))
+        """Places of each input, times sizes: so much beyond what any attempt takes."""
+        of_sizes = 1.0 + (np.array(SIZES) / COSTLY) ** 2
+        return np.tile(of_sizes, (self._model.X.shape[1] * self._places, 1))
 
     def attempt(self, rng: np.random.Generator, point: Point, choice: int) -> tuple[Point, float]:
         """A fold somewhere in a stretch of an input."""
