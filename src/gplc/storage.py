@@ -62,6 +62,7 @@ GENERATOR = {
     "has_uint32": int,
     "uinteger": int,
 }
+MODES = {"groups": [[int]], "gap": NUMBER, "worst": str}
 RUN_TEXTS = {
     "names": [str],
     "seed": SEED,
@@ -103,7 +104,8 @@ FIT_TEXTS = {
         "n_draws": int,
         "stopped": str,
         "weighed": ([(int, float, bool)], None),
-        "modes": ({"groups": [[int]], "gap": NUMBER, "worst": str}, None),
+        # R-hats were not always kept.
+        "modes": (MODES, MODES | {"within": NUMBER, "overall": NUMBER}, None),
     },
 }
 TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
