@@ -81,10 +81,12 @@ def one(kind, n, seed, settings, folds, refit, keep):
     }
     new = made(kind, NEW_ROWS, 10_000 + seed)
     stacked = {**result.models, "stack": gplc.stack(result.models)}
-    told["new_nlpd"] = {
-        name: float(-model.predict_dist(new[0]).logpdf(new[1]).mean())
-        for name, model in stacked.items()
-    }
+    logs = {name: model.predict_dist(new[0]).logpdf(new[1]) for name, model in stacked.items()}
+    told["new_nlpd"] = {name: float(-each.mean()) for name, each in logs.items()}
+    if keep is not None:
+        left_out = {f"{name} left out": -each for name, each in result.scores.items()}
+        pit = {f"{name} pit": each.pit for name, each in result.loo.items()}
+        np.savez(Path(keep) / f"{kind}-{n}-{seed}-logs.npz", **logs, **left_out, **pit)
     if folds:
         told["folds"] = in_folds(kind, n, seed, settings, keep)
     return told
@@ -141,6 +143,8 @@ def main():
         "warmup": given.warmup,
         "random_state": 0,
         "predictive_draws": 200,
+        # In this process: CPU time of others would not be counted.
+        "n_jobs": 1,
     }
     # Where files are is nothing that a result depends on.
     shown_settings = {k: v for k, v in vars(given).items() if k not in ("keep", "out")}

@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +24,21 @@ def note(request: pytest.FixtureRequest) -> Callable[[str, Any], None]:
         request.node.user_properties.append((name, str(value)))
 
     return keep
+
+
+@pytest.fixture
+def largest_memory() -> Callable[[], int]:
+    """The most memory that this process has had so far, in MB; 0 where nobody knows."""
+
+    def measured() -> int:
+        try:
+            import resource
+        except ImportError:  # on Windows
+            return 0
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // unit
+
+    return measured
 
 
 @pytest.fixture

@@ -5,11 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_t, norm
 
 import gplc
 from gplc.diagnostics import Diagnostics, Level, Weighed
 from gplc.estimators.files import ESTIMATORS
-from gplc.fast import Proposal, first_answer, resampled, weighed
+from gplc.fast import FREEDOM, Proposal, first_answer, resampled, weighed
 from gplc.models import Standard
 from gplc.models.base import Unknowns
 
@@ -80,7 +81,7 @@ def test_in_a_basis(key):
 
 
 def by_quadrature(model):
-    """Mean of log sigma under the posterior of a standard model with three hyperparameters."""
+    """Means and variances under the posterior of a standard model with three hyperparameters."""
     axes = [np.linspace(m - 4 * s, m + 4 * s, 41) for m, s in zip(*moments(model), strict=True)]
     logs = np.array(
         [
@@ -93,7 +94,12 @@ def by_quadrature(model):
     )
     p = np.exp(logs - logs.max())
     p /= p.sum()
-    return [float((p.sum(axis=tuple({0, 1, 2} - {k})) * axes[k]).sum()) for k in range(3)]
+    alone = [p.sum(axis=tuple({0, 1, 2} - {k})) for k in range(3)]
+    means = [float(each @ axis) for each, axis in zip(alone, axes, strict=True)]
+    gaps = [axis - mean for axis, mean in zip(axes, means, strict=True)]
+    return np.array(means), np.array(
+        [each @ gap**2 for each, gap in zip(alone, gaps, strict=True)]
+    )
 
 
 def moments(model):
@@ -102,15 +108,19 @@ def moments(model):
 
 
 def test_standard_model_against_quadrature():
-    x = np.linspace(-1.5, 1.5, 20)[:, None]
-    model = Standard(x, np.sin(2.0 * x[:, 0]) + 0.3 * np.cos(40.0 * x[:, 0]))
-    exact = by_quadrature(model)
+    x = np.linspace(-1.5, 1.5, 30)[:, None]
+    noise = 0.3 * np.random.default_rng(4).standard_normal(30)
+    model = Standard(x, np.sin(2.0 * x[:, 0]) + noise)
+    mean, variance = by_quadrature(model)
     answer = first_answer(model, np.random.SeedSequence(0), 4)
+    assert answer.weighed.k < 0.7  # no chains have mended it
+    assert not answer.weighed.settled
     theta = np.concatenate([chain.theta for chain in answer.chains])
     worth = 1.0 / (1.0 / answer.weighed.effective + 1.0 / len(theta))
-    errors = theta.std(axis=0) / np.sqrt(worth)
-    # Three two-sided tests at four standard errors: false alarms in fewer than 1 of 5000 seeds.
-    assert (np.abs(theta.mean(axis=0) - exact) < 4.0 * errors).all()
+    # Six two-sided tests at four standard errors: false alarms in fewer than 1 of 2500 seeds.
+    for values, exact in ((theta, mean), ((theta - mean) ** 2, variance)):
+        errors = values.std(axis=0) / np.sqrt(worth)
+        assert (np.abs(values.mean(axis=0) - exact) < 4.0 * errors).all()
 
 
 def skewed(log_weights_of):
@@ -134,6 +144,20 @@ def test_weights_turn_candidates_into_draws_and_a_broken_twin_does_not():
     for broken in (lambda x: 0.0 * x + log_q(x), lambda x: log_q(x) - 3.0 * np.log(x) + x):
         wrong, _, _ = skewed(broken)
         assert abs(wrong - 4.0) > 4.0 * error
+
+
+def test_candidates_have_the_density_that_they_are_weighed_by():
+    """A t distribution of theta times a Gaussian of v given theta, as scipy has them."""
+    curvature = np.array([[4.0, 1.0, 0.5], [1.0, 2.0, 0.3], [0.5, 0.3, 1.0]])
+    proposal, rng = Proposal.of(np.array([1.0, 2.0, 3.0]), curvature, 2), np.random.default_rng(8)
+    gaps = []
+    for _ in range(20):
+        position, density = proposal.draw(rng)
+        step = position[:2] - proposal.centre[:2]
+        v = position[2:] - proposal.centre[2:] - proposal.across @ step
+        theta = multivariate_t([0.0, 0.0], proposal.root @ proposal.root.T, df=FREEDOM)
+        gaps.append(density - theta.logpdf(step) - norm(0.0, proposal.rest[0, 0]).logpdf(v[0]))
+    np.testing.assert_allclose(gaps, gaps[0], atol=1e-9)
 
 
 def test_k_tells_of_a_proposal_that_is_too_narrow():

@@ -219,6 +219,25 @@ def test_power_scaling_is_what_another_prior_gives():
     assert told == pytest.approx(moved, abs=0.15) or told > moved  # the larger of both powers
 
 
+def test_powers_of_a_prior_go_the_way_they_say():
+    """By plain weights p(theta)^(a - 1), and not by a twin with 1 - a."""
+    data = gplc.datasets.make_paper("U1", n=25, random_state=0)
+    model = gplc.StandardGP(priors={"noise_sd": (-4.0, 1.0)}, **SMALL | {"draws": 500})
+    model.fit(data.X, data.y)
+    draws, place = model.draws_, model.model_.names.index("noise_sd")
+    logs = model.model_.priors.log_densities(draws.theta)[:, :, place].ravel()
+    values = draws.theta[:, :, place].ravel()
+
+    def moved(exponents):
+        weights = [np.exp(e * (logs - logs.max())) for e in exponents]
+        means = np.array([w @ values / w.sum() for w in weights])
+        return np.abs(means - values.mean()).max() / values.std()
+
+    told = checks.sensitivity(model).rows["noise_sd"].itself
+    assert told == pytest.approx(moved([-0.5, 1.0]), rel=0.02)
+    assert told != pytest.approx(moved([0.5, -1.0]), rel=0.1)
+
+
 @pytest.mark.usefixtures("no_windows")
 def test_pictures_of_priors():
     model = gplc.StandardGP(priors={"noise_sd": HalfNormal(1.0)}, **SMALL).fit(X, Y)

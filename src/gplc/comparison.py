@@ -18,7 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
-from scipy.stats import kurtosis, normaltest, skew
+from scipy.stats import kurtosis, skew
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, check_cv
@@ -27,6 +27,7 @@ from sklearn.utils import _safe_indexing
 from gplc import _check, _html
 from gplc._fitted import last_step
 from gplc._types import Array
+from gplc.checks.shape import LEAST_ROWS, unlike_gaussian
 from gplc.checks.spread import spread_along_inputs
 from gplc.diagnostics import USABLE_RHAT
 from gplc.estimators import ESTIMATORS
@@ -40,8 +41,6 @@ CLEAR, LIKELY = 3.0, 2.0
 CLEAR_P, LIKELY_P = 0.00135, 0.0228
 # Draws for leave-one-out: fits that are compared are short, and neighbouring draws alike.
 LOO_DRAWS = 400
-# With fewer rows the shape of residuals says nothing.
-LEAST_ROWS = 20
 
 
 class Difference(NamedTuple):
@@ -357,12 +356,12 @@ def sizes_vary(model: Any, loo: LeaveOneOut) -> Sign:
 def shape_of_residuals(gaussian: LeaveOneOut, title: str) -> Sign:
     """Whether the rows left out fall in their distributions as Gaussian noise would.
 
-    Skewness and kurtosis of the normal scores of the PIT values (D'Agostino and Pearson 1973).
+    Skewness and kurtosis of the normal scores of the PIT values (`unlike_gaussian`).
     """
     scores = normal_scores(gaussian.pit)
     if scores.size < LEAST_ROWS:
         return Sign("", 1.0)
-    p = float(normaltest(scores).pvalue)
+    p = unlike_gaussian(scores)
     return Sign(
         f"Given {title}, residuals of rows left out have skewness {skew(scores):.1f} and excess "
         f"kurtosis {kurtosis(scores):.1f}: of Gaussian noise {_how_often(p)}.",

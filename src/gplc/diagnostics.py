@@ -254,6 +254,9 @@ class Modes(NamedTuple):
     groups: tuple[tuple[int, ...], ...]  # numbers of the chains of each, from 0
     gap: float  # how far apart predictions of two groups are at most, in SDs within groups
     worst: str  # the prediction that is so far apart
+    # The largest R-hat of anything that is compared; nan in files from before it was kept.
+    within: float = math.nan  # of the chains of a group
+    overall: float = math.nan  # of all chains
 
     @property
     def agree(self) -> bool:
@@ -262,7 +265,9 @@ class Modes(NamedTuple):
 
     def __str__(self) -> str:
         chains = [", ".join(str(number + 1) for number in group) for group in self.groups]
-        told = f"the chains are in {len(self.groups)} modes ({' against '.join(chains)})"
+        kept = f"; R-hat {self.within:.2f} within them, {self.overall:.2f} over all"
+        which = f"{' against '.join(chains)}{kept if self.within < math.inf else ''}"
+        told = f"the chains are in {len(self.groups)} modes ({which})"
         if not self.worst:
             return told
         if self.agree:
@@ -297,13 +302,13 @@ def find_modes(draws: Draws) -> Modes | None:
     if values.shape[0] < 2 or values.shape[1] < 4 or values.shape[2] == 0:
         return None
     *finer, (overall, _) = _partitions(values)
-    apart = [groups for excess, groups in finer if CLEARER * excess <= overall]
+    apart = [found for found in finer if CLEARER * found[0] <= overall]
     if overall < LEAST_APART or not apart:
         return None
-    groups = tuple(sorted(apart[-1]))
+    within, groups = apart[-1][0], tuple(sorted(apart[-1][1]))
     gaps = {name: _gap(each, groups) for name, each in series.items() if AT_ROW in name}
     worst = max(gaps, key=lambda name: gaps[name], default="")
-    return Modes(groups, gaps.get(worst, math.nan), worst)
+    return Modes(groups, gaps.get(worst, math.nan), worst, 1.0 + within, 1.0 + overall)
 
 
 def relative_signature(draws: Draws) -> Array:

@@ -24,9 +24,6 @@ from gplc.models.landmarks import KINDS, TAILS
 
 CHECKPOINT, FIT = "checkpoint", "fit"
 
-# No chain takes a latent value so far, and what is computed from smaller ones is finite.
-LARGEST_LATENT = 1e50
-
 # --- the schema: arrays of float64 by their dimensions, and texts of JSON ---------------
 
 RUN_ARRAYS = {
@@ -65,6 +62,7 @@ GENERATOR = {
     "has_uint32": int,
     "uinteger": int,
 }
+MODES = {"groups": [[int]], "gap": NUMBER, "worst": str}
 RUN_TEXTS = {
     "names": [str],
     "seed": SEED,
@@ -106,7 +104,8 @@ FIT_TEXTS = {
         "n_draws": int,
         "stopped": str,
         "weighed": ([(int, float, bool)], None),
-        "modes": ({"groups": [[int]], "gap": NUMBER, "worst": str}, None),
+        # R-hats were not always kept.
+        "modes": (MODES, MODES | {"within": NUMBER, "overall": NUMBER}, None),
     },
 }
 TEXTS = {CHECKPOINT: RUN_TEXTS | {"fingerprint": {str: str}}, FIT: RUN_TEXTS | FIT_TEXTS}
@@ -119,6 +118,10 @@ NO_LONGER_JUDGED = ("sum w^2", "sum z", "sum z^2")
 
 # More than anybody has made.
 MOST_ITERATIONS = 10**12
+
+# In standard units nothing is beyond this: neither data nor latent values, which are standard
+# normal or about as large as logarithms of SDs. Its fourth power is a number still.
+LARGEST = 1e50
 
 # JSON may be nested so deeply: kernels are, at most as deeply as somebody wrote brackets.
 MOST_DEPTH = 50
@@ -156,6 +159,8 @@ class Saved:
             for name, shape in TEXTS[kind].items():
                 if wrong := _misfit(self.records[name], shape, name):
                     raise ValueError(f"its {wrong} is not what gplc writes; use another copy")
+            if kind == FIT:
+                _check_units(self.arrays, self.records["data"]["transform"] is None)
             self.seed = _seed_from_record(self.records["seed"])
 
     def chains(self, model: Model) -> list[Chain]:
@@ -234,11 +239,23 @@ def _check_arrays(arrays: Mapping[str, Array], schema: Mapping[str, tuple[str, .
             )
 
 
+def _check_units(arrays: Mapping[str, Array], plain: bool) -> None:
+    """Refuse data that their own units make huge; y tells nothing if it was transformed."""
+    for name, values in {"x": arrays["X"], "y": arrays["y"]}.items():
+        location, scale = arrays[f"{name}_location"], arrays[f"{name}_scale"]
+        with np.errstate(all="ignore"):
+            huge = ~(np.abs((values - location) / scale) <= LARGEST)
+        if not (scale > 0.0).all() or ((name == "x" or plain) and huge.any()):
+            raise ValueError(
+                f"its {name}, or its units, are no numbers that were fitted; use another copy"
+            )
+
+
 def _possible(name: str, values: Array) -> NDArray[np.bool_]:
     if name == "log_density":  # it is -inf if a chain never left the place where it began
         return values < math.inf
-    if name == "latent":
-        return np.abs(values) < LARGEST_LATENT
+    if name in ("latent", "position_latent"):
+        return np.abs(values) <= LARGEST
     if name != "judged":
         return np.isfinite(values)
     # What is judged is nan where it could not be computed.

@@ -165,7 +165,7 @@ def corruptions(content, rng, count):
             yield rng.bytes(int(rng.integers(0, 2000)))
 
 
-def test_corrupt_files_are_refused_in_one_sentence(data, tmp_path):
+def test_corrupt_files_are_refused_in_one_sentence(data, tmp_path, note, largest_memory):
     """300 corruptions (1,000 with GPLC_HEAVY): a clear error or the same numbers, nothing else."""
     each = 500 if HEAVY else 150
     checkpoint, fit = tmp_path / "run.ckpt", tmp_path / "fit.nc"
@@ -173,19 +173,24 @@ def test_corrupt_files_are_refused_in_one_sentence(data, tmp_path):
     model.save(fit)
     rng = np.random.default_rng(1)
     broken = tmp_path / "broken"
-    messages = []
+    messages, seconds, before = [], [], largest_memory()
     for good, use in (
         (checkpoint, lambda: gplc.StandardGP(**SETTINGS, checkpoint=broken).fit(*data)),
         (fit, lambda: gplc.load(broken)),
     ):
         for content in corruptions(good.read_bytes(), rng, each):
             broken.write_bytes(content)
+            began = time.process_time()
             try:
                 loaded = use()
             except FileError as error:
                 messages.append(str(error))
             else:
                 same_draws(model, loaded)
+            seconds.append(time.process_time() - began)
+    note("files", len(seconds))
+    note("longest (CPU s)", round(max(seconds), 3))
+    note("memory grew by (MB)", largest_memory() - before)
     assert len(messages) > 1.9 * each
     assert all(str(broken) in message for message in messages)
 

@@ -170,7 +170,8 @@ def test_two_far_modes_with_other_predictions_are_told():
     assert found.modes.worst == "f(x) at row 30"
     assert found.modes.gap == pytest.approx(3.0, abs=0.2)
     assert not found.modes.agree
-    assert "in 2 modes (1, 2 against 3, 4)" in found.verdict
+    assert found.modes.within < 1.1 < found.modes.overall
+    assert "in 2 modes (1, 2 against 3, 4; R-hat 1.0" in found.verdict
     assert "f(x) at row 30 by 3." in found.verdict
     again = Diagnostics.from_record(json.loads(json.dumps(found.to_record())))
     assert (again.modes, again.verdict) == (found.modes, found.verdict)

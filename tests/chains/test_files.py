@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from pathlib import Path
 
 import h5py
@@ -72,9 +73,9 @@ def test_a_fit_of_format_3_predicts_what_it_did(name, tmp_path):
     model = gplc.load(DATA / name)
     expected = FORMAT_3["predictions"][name]
     mean, sd = model.predict(FORMAT_3["rows"], return_std=True)
-    # These data have hardly any noise: C is nearly singular, variances are small differences, and
-    # processors differ in how they round. 1e-6 is a millionth of the SD of y.
-    np.testing.assert_allclose(mean, expected["mean"], rtol=1e-9, atol=1e-6)
+    # These data have hardly any noise, which makes much of rounding, another one on each machine
+    # (1e-7 of means was seen): variances are small differences.
+    np.testing.assert_allclose(mean, expected["mean"], rtol=1e-6)
     np.testing.assert_allclose(sd, expected["sd"], rtol=1e-3, atol=1e-6)
     model.extend(1).save(tmp_path / "again.nc")
     assert gplc.load(tmp_path / "again.nc").diagnostics_.n_draws == 21
@@ -206,8 +207,9 @@ def is_refused(path):
     return isinstance(found, str) and "\n" not in found
 
 
-def test_flipped_bytes_with_a_right_digest(fit_file, tmp_path):
+def test_flipped_bytes_with_a_right_digest(fit_file, tmp_path, note, largest_memory):
     """Bits flipped anywhere: the library's errors are ours, and what loads can be used."""
+    before, longest = largest_memory(), 0.0
     rng = np.random.default_rng(2)
     body = fit_file.read_bytes()[:-TRAILER]
     path = tmp_path / "flipped.nc"
@@ -216,7 +218,12 @@ def test_flipped_bytes_with_a_right_digest(fit_file, tmp_path):
         flipped = bytearray(body)
         flipped[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(sealed(bytes(flipped)))
+        began = time.process_time()
         refused += is_refused(path)
+        longest = max(longest, time.process_time() - began)
+    note("refused", refused)
+    note("longest file, with one iteration and a prediction (CPU s)", round(longest, 3))
+    note("memory grew by (MB)", largest_memory() - before)
     assert refused > 10
 
 
@@ -298,6 +305,18 @@ def test_huge_numbers_are_judged_without_a_warning_or_refused(value, fit_file, t
         found = outcome(tmp_path / "huge.nc")
         is_tail = place is not None and place < len(KINDS) and KINDS[place] in TAILS
         assert isinstance(found, str) == is_tail, place
+
+
+@pytest.mark.parametrize("name", sorted(set(storage.ARRAYS["fit"]) - {"log_density", "judged"}))
+@pytest.mark.parametrize("value", [1e307, -1e307])
+def test_a_huge_number_among_others_is_refused_or_does_no_harm(name, value, fit_file, tmp_path):
+    """A bit of an exponent that flips makes such numbers; warnings are errors here."""
+    forged = _files.read(fit_file, "fit").arrays[name].copy()
+    forged[(0,) * forged.ndim] = value
+    edited(fit_file, tmp_path / "huge.nc", arrays={name: forged})
+    found = outcome(tmp_path / "huge.nc")
+    assert isinstance(found, str) or np.isfinite(found).all()
+    assert "Warning" not in str(found)  # refused for what it is
 
 
 @pytest.mark.parametrize("name", storage.TEXTS["fit"])

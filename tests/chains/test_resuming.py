@@ -20,6 +20,9 @@ WARMUP, DRAWS = 100, 12
 SETTINGS = {"chains": 2, "draws": DRAWS, "warmup": WARMUP, "random_state": 5}
 MOMENTS = (1, 50, WARMUP - 1, WARMUP, WARMUP + 1, WARMUP + 7, WARMUP + DRAWS)
 
+# The bases here are smaller than they should be, which fits warn of.
+pytestmark = pytest.mark.filterwarnings("ignore:covariances in the basis")
+
 CASES = {
     f"{key} {scheme}": (key, {"sampler": scheme})
     for key, model_class in MODELS.items()
@@ -30,6 +33,9 @@ CASES |= {
     "gplv learned": ("gplv", {"link": "learned"}),
     "gplc two": ("gplc", {"n_latent": 2}),
     "gplc sum": ("gplc", {"kernel": SquaredExponential() + Linear()}),
+    "std points": ("std", {"approximation": gplc.Inducing(6)}),
+    **{f"{key} basis": (key, {"approximation": gplc.Hilbert(8, 2.0)}) for key in ("std", "gplv")},
+    "gplc basis": ("gplc", {"approximation": gplc.Hilbert(8, 2.0, 6, 2.0)}),
 }
 each_case = pytest.mark.parametrize("case", CASES)
 

@@ -1,6 +1,7 @@
 """What the fuzzers share: how many inputs, hostile values, and what may come of a call."""
 
 import os
+import time
 import warnings
 
 import numpy as np
@@ -44,8 +45,20 @@ anything = st.one_of(
 )
 
 
+# CPU seconds of the calls of a test.
+SECONDS = []
+
+
 def outcome(call, *arguments, one_line=True, **named):
     """What a call returns, or None if it refuses in a line; any other error is let through."""
+    began = time.process_time()
+    try:
+        return _outcome(call, arguments, named, one_line)
+    finally:
+        SECONDS.append(time.process_time() - began)
+
+
+def _outcome(call, arguments, named, one_line):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

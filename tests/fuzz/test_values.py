@@ -46,6 +46,11 @@ SOUND = {
     "mean_z": st.floats(-1e300, 1e300),
     "nodes": st.integers(1, 7),
     "node_rule": st.sampled_from(NODE_RULES),
+    "resolution": st.sampled_from([None, "auto", 1e-300, 0.1, 1e300]),
+    "target_transform": st.sampled_from([None, "boxcox", (np.sinh, np.arcsinh, np.cosh)]),
+    "approximation": st.sampled_from([None, gplc.Hilbert(3, 1.1, 3, 1.3), gplc.Inducing(3)]),
+    "method": st.sampled_from(["mcmc", "mcmc", "mcmc", "fast"]),
+    "learned_noise": st.booleans(),
 }
 
 
