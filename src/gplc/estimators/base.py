@@ -271,8 +271,9 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         step = step_of(measured) if self.resolution == "auto" else self.resolution
         noise = with_rounding(cases.noise_std, step, measured.size)
         response = measured
+        target = str(name) if (name := getattr(y, "name", None)) else None
         if transform is not None:
-            response, slopes = transformed(transform, measured, cases.rows)
+            response, slopes = transformed(transform, measured, cases.rows, target)
             # To first order, as errors go through any function.
             noise = None if noise is None else noise * slopes
         response = response - self._known_mean(inputs)
@@ -289,7 +290,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.columns_ = columns
         self.x_scaling_ = x_scaling
         self.y_scaling_ = y_scaling
-        self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+        self.target_name_ = target
         self.n_given_, self.n_dropped_ = cases.given, cases.dropped
         self.resolution_ = None if step is None else float(step)
         self.transform_ = transform
