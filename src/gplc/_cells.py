@@ -233,8 +233,15 @@ def mixed(
     return pd.DataFrame({column: by_name[column] for column in columns}, index=frame.index)
 
 
-def sds(frame: pd.DataFrame, column: str, path: str, *, decimal: str | None = None) -> Array:
-    """A column of SDs, all above 0.
+def sds(
+    frame: pd.DataFrame,
+    column: str,
+    path: str,
+    *,
+    decimal: str | None = None,
+    keep_missing: bool = False,
+) -> Array:
+    """A column of SDs, all above 0; nan where one is missing, if that is allowed.
 
     Examples
     --------
@@ -243,9 +250,29 @@ def sds(frame: pd.DataFrame, column: str, path: str, *, decimal: str | None = No
     gplc._files.FileError: data.csv, row 1, column 'error': a noise SD must be above 0, got 0; \
 correct it
     """
-    found = numbers(frame, [column], path, decimal=decimal)[:, 0]
+    found = numbers(frame, [column], path, decimal=decimal, keep_missing=keep_missing)[:, 0]
     _refuse_values(frame[column], path, found, found <= 0.0, "a noise SD must be above 0")
     return found
+
+
+def refuse_outside(
+    column: "pd.Series[Any]", path: str, found: Array, ends: tuple[float, float], what: str
+) -> None:
+    """Refuse values that are not between two ends; those that are missing pass.
+
+    Examples
+    --------
+    >>> y = pd.Series(["0.5", "-1"], name="y")
+    >>> refuse_outside(y, "data.csv", np.array([0.5, -1.0]), (0.0, np.inf), "--transform log")
+    Traceback (most recent call last):
+    gplc._files.FileError: data.csv, row 1, column 'y': --transform log takes values above 0, got \
+-1; correct it
+    """
+    lower, upper = ends
+    told = [f"above {lower:g}"] if lower > -np.inf else []
+    told += [f"below {upper:g}"] if upper < np.inf else []
+    wrong = (found <= lower) | (found >= upper)
+    _refuse_values(column, path, found, wrong, f"{what} takes values {' and '.join(told)}")
 
 
 def whole_numbers(

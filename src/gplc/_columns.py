@@ -72,9 +72,6 @@ class Columns(NamedTuple):
         column = self.each[k]
         if column.kind == DATE:
             return f"{column.name} ({column.unit} since {column.origin})"
-        if column.has_levels:
-            shown = [f"{place}: {level}" for place, level in enumerate(column.levels)]
-            return f"{column.name} ({', '.join(shown)})"
         return column.name
 
     def grid(self, k: int) -> Array | None:

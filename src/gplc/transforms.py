@@ -135,8 +135,10 @@ def transform_of(
     return _power("boxcox", _best_power(positive) if np.unique(positive).size > 2 else 1.0)
 
 
-def transformed(transform: Transform, y: Array, rows: Any = None) -> tuple[Array, Array]:
-    """T(y) and T'(y) of responses, refused where they are not finite.
+def transformed(
+    transform: Transform, y: Array, rows: Any = None, column: str | None = None
+) -> tuple[Array, Array]:
+    """T(y) and T'(y) of responses, refused where they are not finite, by row and column name.
 
     Examples
     --------
@@ -155,8 +157,9 @@ Take such rows out, or another transform
         ends = [f"above {transform.lower:g}"] if transform.lower > -np.inf else []
         ends += [f"below {transform.upper:g}"] if transform.upper < np.inf else []
         takes = f"it takes y {' and '.join(ends)}" if ends else "its derivative must be above 0"
+        place = "" if column is None else f" (column {column!r})"
         raise ValueError(
-            f"target_transform {transform.name!r} is not finite at y = {y[first]} in row "
+            f"target_transform {transform.name!r} is not finite at y{place} = {y[first]} in row "
             f"{first if rows is None else int(rows[first])}; {takes}. Take such rows out, or "
             "another transform"
         )

@@ -125,7 +125,7 @@ def test_levels_and_dates_from_fit_to_prediction(run, tmp_path):
     assert lines[0] == "day,kind,mean,sd,lower,upper"
     assert lines[1].startswith("2024-05-03,a,")
     assert [line.endswith(",,,,") for line in lines[1:]] == [False, True, True, False]
-    assert "2 of 4 rows have missing inputs and have empty predictions" in told.stderr
+    assert "2 of 4 rows have missing entries and have empty predictions" in told.stderr
     assert "'new' in column 'kind'" in told.stderr
 
 

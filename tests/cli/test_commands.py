@@ -128,7 +128,7 @@ def test_fit_drops_missing_rows_when_told(run, tmp_path):
     out = tmp_path / "a.nc"
     result = run("fit", path, "-y", "y", "-m", "std", "-o", out, "--drop-missing", *SHORT)
     assert result.exit_code == 0
-    assert "Left out 1 of 5 rows with missing inputs." in result.stderr
+    assert "Left out 1 of 5 rows with missing entries." in result.stderr
     assert "Warning: 1 of 4 rows have no response and are left out." in result.stderr
     model = gplc.load(out)
     assert model.model_.n == 3
@@ -156,6 +156,14 @@ def test_noise_column(run, tmp_path):
     path.write_text("x,y,error\n0,1,0.5\n1,2,\n2,3,1\n")
     refused = run("fit", path, *options, "--force")
     assert "line 3, column 'error': the value is missing" in refused.stderr
+    path.write_text("x,y,error\n0,1,0.5\n1,2,\n2,3,1\n3,,\n")  # without a response none is needed
+    left_out = run("fit", path, *options, "--force", "--drop-missing")
+    assert left_out.exit_code == 0
+    assert "Left out 1 of 4 rows with missing entries." in left_out.stderr
+    np.testing.assert_allclose(_fitted.known_noise(gplc.load(out)), [0.5, 1.0])
+    told = run("predict", out, "-", "--noise-column", "error", stdin="x,error\n0.5,3\n1,\n")
+    assert told.stdout.splitlines()[2] == "1,,,,,"
+    assert "1 of 2 rows have missing entries and have empty predictions" in told.stderr
 
 
 def test_resolution(run, tmp_path):
@@ -182,7 +190,14 @@ def test_transform(run, tmp_path):
     assert "target_transform must be one of" in refused.stderr
     path.write_text("x,y\n0,1\n1,0\n2,3\n")
     refused = run("fit", path, *options, "--transform", "log")
-    assert "is not finite at y = 0.0 in row 1" in refused.stderr
+    assert refused.stderr.splitlines()[-1] == (
+        f"gplc: {path}, line 3, column 'y': --transform log takes values above 0, got 0; correct "
+        "it"
+    )
+    refused = run("fit", path, *options, "--transform", "logit")
+    assert "line 2, column 'y': --transform logit takes values above 0 and below 1, got 1" in (
+        refused.stderr
+    )
 
 
 def test_weight_column(run, tmp_path):

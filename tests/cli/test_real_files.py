@@ -182,7 +182,7 @@ def test_predictions_of_rows_with_gaps_are_empty(run, fitted, monkeypatch, rows)
     monkeypatch.setattr("gplc._tables.CHUNK_ROWS", rows)
     result = run("predict", fitted, "-", "--parts", stdin=GAPS)
     assert result.exit_code == 0
-    assert result.stderr == "2 of 4 rows have missing inputs and have empty predictions.\n"
+    assert result.stderr == "2 of 4 rows have missing entries and have empty predictions.\n"
     table = pd.read_csv(io.StringIO(result.stdout))
     assert table["label"].tolist() == list("abcd")
     assert table["mean"].isna().tolist() == [False, True, True, False]
@@ -192,7 +192,7 @@ def test_predictions_of_rows_with_gaps_are_empty(run, fitted, monkeypatch, rows)
 
 def test_rows_with_gaps_are_left_out_of_predictions_when_told(run, fitted):
     result = run("predict", fitted, "-", "--drop-missing", stdin=GAPS)
-    assert result.stderr == "2 of 4 rows have missing inputs and are left out.\n"
+    assert result.stderr == "2 of 4 rows have missing entries and are left out.\n"
     assert pd.read_csv(io.StringIO(result.stdout))["label"].tolist() == ["a", "d"]
 
 

@@ -169,7 +169,13 @@ def test_reports_and_pictures_go_along_levels_and_dates(table):
     from gplc.report import render_report
 
     model = gplc.LatentVarianceGP(**SHORT).fit(table[["group", "when"]], table["y"])
-    assert gplc.plots.fan(model, "group").get_xlabel() == "group (0: a, 1: b, 2: c)"
+    for draw in (gplc.plots.fan, gplc.plots.residual_sd, gplc.plots.surprise):
+        ax = draw(model, "group")
+        assert ax.get_xlabel() == "group"
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b", "c"]
+    assert len(gplc.plots.fan(model, "group").patches) == 6  # bars, not a band across levels
+    ridge = gplc.plots.ridge(model, "group")
+    assert [label.get_text() for label in ridge.get_yticklabels()] == ["a", "b", "c"]
     gplc.plots.partial_dependence(model, "group")
     gplc.plots.ridge(model, "group")
     assert "days since" in gplc.plots.residual_sd(model, "when").get_xlabel()

@@ -126,6 +126,10 @@ def bad(values, **changes):
         (bad(SDS, row5=np.inf), r"got inf in row 5"),
         (SDS[:4], r"one number or have one for each of 30 rows, got shape \(4,\)"),
         (pd.Series(["a"] * 30, name="error"), r"noise_std \(column 'error'\) must hold numbers"),
+        (
+            pd.Series(bad(SDS, row3=-0.1), name="error"),
+            r"noise_std \(column 'error'\) must be above 0, got -0.1 in row 3",
+        ),
     ],
 )
 def test_bad_noise_is_one_line(noise, told):

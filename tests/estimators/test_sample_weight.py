@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import gplc
 from gplc import _fitted
 from gplc.estimators import ESTIMATORS
+from gplc.estimators.row_order import order_of
 
 FEW = {"chains": 1, "draws": 15, "warmup": 15, "predictive_draws": 10, "random_state": 0}
 rng = np.random.default_rng(0)
@@ -27,6 +29,35 @@ def test_a_count_is_so_many_rows(estimator):
     plain = estimator(**FEW).fit(X, Y)
     ones = estimator(**FEW).fit(X, Y, sample_weight=np.ones(12))
     assert np.array_equal(plain.draws_.theta, ones.draws_.theta)
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_latent": 2}, {"sampler": "paper"}])
+def test_counts_are_repeats_wherever_they_stand(settings, tmp_path):
+    """Of the model whose draws depend on the order of rows: chains, predictions, going on."""
+    rows = np.repeat(np.arange(12), COUNTS)
+    rng.shuffle(rows)
+    weighted = gplc.LatentCovariateGP(**FEW, **settings)
+    weighted.fit(X, Y, noise_std=SDS, sample_weight=COUNTS)
+    repeated = gplc.LatentCovariateGP(**FEW, **settings).fit(X[rows], Y[rows], noise_std=SDS[rows])
+    assert np.array_equal(weighted.draws_.theta, repeated.draws_.theta)
+    assert np.array_equal(weighted.predict(X), repeated.predict(X))
+    # Everything by row is as the rows were given.
+    for model in (weighted, repeated):
+        unknowns = model.chains_[0].position.unknowns
+        assert np.array_equal(unknowns.latent, model.draws_.latent[0, -1])
+        density = model.model_.state(unknowns).log_density
+        assert density == pytest.approx(model.draws_.log_density[0, -1], abs=1e-8)
+        assert model.draws_.judged.shape[2:] == model.model_.judged_shape
+    repeated.save(tmp_path / "fit.nc")
+    again = gplc.load(tmp_path / "fit.nc").extend(5)
+    longer = clone(repeated).set_params(draws=20).fit(X[rows], Y[rows], noise_std=SDS[rows])
+    assert np.array_equal(again.draws_.theta, longer.draws_.theta)
+    assert np.array_equal(again.draws_.latent, longer.draws_.latent)
+
+
+def test_rows_in_order_of_their_inputs_stay_as_they_are():
+    order = np.argsort(X[:, 0])
+    assert order_of(X[order][[0, 0, 1, 2]], Y[order][[0, 0, 1, 2]]) is None
 
 
 def test_counts_and_gaps(tmp_path):

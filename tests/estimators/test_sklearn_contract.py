@@ -24,15 +24,6 @@ ISOTROPIC = SquaredExponential(ard=False)
 each_estimator = pytest.mark.parametrize("estimator", ESTIMATORS.values())
 
 
-def known_failures(estimator):
-    """What cannot hold for draws: with w for each row their order decides the random numbers."""
-    if not isinstance(estimator, LatentCovariateGP):
-        return {}
-    return {
-        "check_sample_weight_equivalence_on_dense_data": "equal in distribution, not in draws",
-    }
-
-
 @parametrize_with_checks(
     [
         # With ten inputs, a length scale for each takes longer to find than ten iterations.
@@ -41,8 +32,7 @@ def known_failures(estimator):
         # GPLV updates z after each of its length scales: with ten inputs that takes long.
         LatentVarianceGP(**FEW | {"draws": 5, "warmup": 5, "kernel": ISOTROPIC}),
         LatentVarianceGP(**FEW | {"draws": 5, "warmup": 5, "kernel": ISOTROPIC, "link": "abs"}),
-    ],
-    expected_failed_checks=known_failures,
+    ]
 )
 # Its responses are often one of three integers.
 @pytest.mark.filterwarnings("ignore::gplc.estimators.DataWarning")

@@ -141,7 +141,8 @@ def fit(
         known: dict[str, Any] = {}
     else:
         most = options.MAX_BASIS_ROWS if max_rows is None else max_rows
-        X, y, known = options.read_data(data, columns, how, most, drop_missing).given()
+        table = options.read_data(data, columns, how, most, drop_missing, transform)
+        X, y, known = table.given()
         if max_rows is None:
             options.check_rows(estimator, X, known, data)
     with options.keeping_draws():

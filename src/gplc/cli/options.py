@@ -336,7 +336,12 @@ def resolution_in(text: str | None) -> Any:
 
 
 def read_data(
-    data: str, columns: Columns, how: "Reading", max_rows: int, drop_missing: bool
+    data: str,
+    columns: Columns,
+    how: "Reading",
+    max_rows: int,
+    drop_missing: bool,
+    transform: str | None = None,
 ) -> TableData:
     """Inputs and response of a table, as numbers, levels or dates; says what is odd about them.
 
@@ -352,6 +357,8 @@ def read_data(
     table = read_table(data, max_rows, how)
     target, chosen = columns.target, columns.inputs(table, data)
     response = numbers(table, [target], data, decimal=how.decimal, keep_missing=True)
+    if transform is not None:
+        _check_transform(transform, table[target], data, response[:, 0])
     inputs = mixed(
         table,
         chosen,
@@ -360,7 +367,12 @@ def read_data(
         keep_missing=drop_missing,
         optional=chosen,
     )
-    kept = np.flatnonzero(inputs.notna().all(axis=1))
+    there = inputs.notna().all(axis=1).to_numpy()
+    for name in (columns.noise, columns.weight) if drop_missing else ():
+        if name is not None:  # it may be missing where there is no response
+            known = numbers(table, [name], data, decimal=how.decimal, keep_missing=True)
+            there = there & (~np.isnan(known[:, 0]) | np.isnan(response[:, 0]))
+    kept = np.flatnonzero(there)
     usable = int(np.sum(~np.isnan(response[kept])))
     if usable < 2:
         raise ValueError(f"{name_of(data)} has {usable} usable rows; 2 are needed")
@@ -368,7 +380,7 @@ def read_data(
     inputs = inputs.reset_index(drop=True)
     X = inputs.iloc[kept].reset_index(drop=True)
     if len(kept) < len(table):
-        left_out_rows = f"{len(table) - len(kept)} of {len(table)} rows with missing inputs"
+        left_out_rows = f"{len(table) - len(kept)} of {len(table)} rows with missing entries"
         say(f"Left out {left_out_rows}.")
         X.attrs["left_out"] = left_out_rows
     # Rows are counted before some are left out.
@@ -388,6 +400,18 @@ def read_data(
         return values
 
     return TableData(X, y, of_rows(columns.noise, sds), of_rows(columns.weight, whole_numbers))
+
+
+def _check_transform(name: str, column: "pd.Series[Any]", path: str, response: Any) -> None:
+    """Refuse responses that a transform does not take, where the file has them."""
+    from gplc._cells import refuse_outside
+    from gplc.transforms import checked_transform, transform_of
+
+    checked_transform(name)
+    found = transform_of(name, response)
+    if found is not None:
+        ends = (found.lower, found.upper)
+        refuse_outside(column, path, response, ends, f"--transform {name}")
 
 
 def kernel_in(text: str | None) -> "Kernel | None":

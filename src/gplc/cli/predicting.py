@@ -104,8 +104,11 @@ def predict(
             inputs, given = _inputs(one, frame, new, how.decimal)
             noise = None
             if noise_column is not None:
-                noise = _cells.sds(frame, noise_column, new, decimal=how.decimal)
-            whole = np.flatnonzero(inputs.notna().all(axis=1))
+                noise = _cells.sds(
+                    frame, noise_column, new, decimal=how.decimal, keep_missing=True
+                )
+            there = inputs.notna().all(axis=1).to_numpy()
+            whole = np.flatnonzero(there if noise is None else there & ~np.isnan(noise))
             missing += len(frame) - whole.size
             if drop_missing:
                 frame, inputs = frame.iloc[whole], inputs.iloc[whole]
@@ -124,7 +127,7 @@ def predict(
             done += whole.size
     if missing:
         told = "are left out" if drop_missing else "have empty predictions"
-        say(f"{missing} of {done + missing} rows have missing inputs and {told}.")
+        say(f"{missing} of {done + missing} rows have missing entries and {told}.")
     for oddity in outside.told(done):
         warn(oddity)
     if out != "-":

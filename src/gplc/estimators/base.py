@@ -28,7 +28,7 @@ from gplc._columns import Columns
 from gplc._fitted import HasData, training_data, with_names
 from gplc._frames import Rows
 from gplc._types import Array
-from gplc.chains import Chain, chain_seeds
+from gplc.chains import Chain, chain_seeds, with_judged
 from gplc.components import BLOCK_COMPONENTS, ComponentSource, ShiftedComponents
 from gplc.diagnostics import Diagnostics, diagnose
 from gplc.draws import NODE_RULES, Draws
@@ -49,6 +49,7 @@ from gplc.estimators.rounding import (
     step_of,
     with_rounding,
 )
+from gplc.estimators.row_order import Ordered, order_of
 from gplc.estimators.scaling import Scaling
 from gplc.estimators.sizes import (
     EXACT_ROWS,
@@ -70,7 +71,7 @@ from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
 from gplc.models.in_basis import IN_BASIS, WITH_POINTS, InBasis, made_for
-from gplc.posterior import FunctionComponents, Posterior, ResponseComponents, residual_band
+from gplc.posterior import FunctionComponents, ResponseComponents, residual_band
 from gplc.predictive import Predictive
 from gplc.priors import PriorLike
 from gplc.processes.distant import DistantRows, RowsGone
@@ -270,20 +271,26 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         step = step_of(measured) if self.resolution == "auto" else self.resolution
         noise = with_rounding(cases.noise_std, step, measured.size)
         response = measured
+        target = str(name) if (name := getattr(y, "name", None)) else None
         if transform is not None:
-            response, slopes = transformed(transform, measured, cases.rows)
+            response, slopes = transformed(transform, measured, cases.rows, target)
             # To first order, as errors go through any function.
             noise = None if noise is None else noise * slopes
         response = response - self._known_mean(inputs)
-        x_scaling = Scaling.of(inputs) if self.standardize else Scaling.none(inputs.shape[1:])
+        # Sums in the order of sampling, so that repeats are the same wherever they stand.
+        order = order_of(inputs, response, noise) if self.model_class.orders_rows else None
+        first = slice(None) if order is None else order
+        x_scaling = Scaling.none(inputs.shape[1:])
+        y_scaling = Scaling.none(())
+        if self.standardize:
+            x_scaling, y_scaling = Scaling.of(inputs[first]), Scaling.of(response[first])
         if columns is not None:  # levels stay numbers 0, 1, ...
             x_scaling = x_scaling.except_for([*columns.unordered, *columns.ordered])
-        y_scaling = Scaling.of(response) if self.standardize else Scaling.none(())
         noise = None if noise is None else noise / y_scaling.scale
         self.columns_ = columns
         self.x_scaling_ = x_scaling
         self.y_scaling_ = y_scaling
-        self.target_name_ = str(name) if (name := getattr(y, "name", None)) else None
+        self.target_name_ = target
         self.n_given_, self.n_dropped_ = cases.given, cases.dropped
         self.resolution_ = None if step is None else float(step)
         self.transform_ = transform
@@ -371,7 +378,22 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         plan = self._plan(model)
         if self.method == "fast":
             return first_run(self, model, seed)
-        return sample(model, plan, seed, self._marks(model))
+        return self._sampled(model, plan, seed)
+
+    def _sampled(
+        self,
+        model: Model,
+        plan: Plan,
+        seed: np.random.SeedSequence,
+        begun: list[Chain] | None = None,
+    ) -> Run:
+        """Chains of a model, which run on rows in an order that repeats do not depend on."""
+
+        def run(model: Model, begun: list[Chain] | None) -> Run:
+            return sample(model, plan, seed, self._marks(model), begun)
+
+        done = Ordered.of(model, self._model).run(run, begun)
+        return done._replace(chains=with_judged(model, done.chains))
 
     def in_basis(self, X: Any, noise_std: Any = None) -> bool:
         """Whether a fit of these rows would be made in a basis, and so cost no more than they do.
@@ -526,8 +548,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             chains=len(self.chains_), draws=kept + draws, warmup=done - kept
         )
         with _unchanged_on_error(self):
-            marks = self._marks(self.model_)
-            self._take(sample(self.model_, plan, self.seed_, marks, begun))
+            self._take(self._sampled(self.model_, plan, self.seed_, begun))
         return self._unless_interrupted()
 
     @property
@@ -759,7 +780,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         self.draws_ = dataclasses.replace(
             draws, units=units_of(self), companions=partial(groups_of, self)
         )
-        self.posterior_ = Posterior(self.model_, self.draws_.thinned(self.predictive_draws))
+        drawn = self.draws_.thinned(self.predictive_draws)
+        self.posterior_ = Ordered.of(self.model_, self._model).posterior(drawn)
         self._left_out_rows: dict[tuple[int, int], LeaveOneOut] = {}
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -1118,7 +1140,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         counts = np.bincount(places // length, minlength=chains)
         # Each chain has its weight, whatever the number of its draws that can be used.
         each = (weights / np.maximum(counts, 1))[places // length]
-        other.posterior_ = Posterior(self.model_, drawn, each)
+        other.posterior_ = Ordered.of(self.model_, self._model).posterior(drawn, each)
         other.chain_weights_ = weights
         other._left_out_rows = {}
         return other

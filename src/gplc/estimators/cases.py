@@ -45,11 +45,11 @@ def cases_of(
     ([[0.0], [2.0]], [1.0, 3.0], [0.5, 0.5], 1)
     """
     missing = _missing_responses(X, y)
-    count = len(missing)
+    count, label = len(missing), _label("noise_std", noise_std)
     noise = None if noise_std is None else _of_rows("noise_std", noise_std, count)
     counts = None if sample_weight is None else counts_of(sample_weight, count)
     if not missing.any() and (counts is None or (counts == 1).all()):
-        return Cases(X, y, known_noise("noise_std", noise), count)
+        return Cases(X, y, known_noise(label, noise), count)
     kept = np.flatnonzero(~missing)
     if kept.size < 2:
         raise ValueError(
@@ -63,7 +63,7 @@ def cases_of(
             raise ValueError(
                 f"sample_weight is zero for nearly all rows and leaves {kept.size}; 2 are needed"
             )
-    known = known_noise("noise_std", None if noise is None else noise[kept], kept)
+    known = known_noise(label, None if noise is None else noise[kept], kept)
     left = _safe_indexing(X, kept), _safe_indexing(y, kept)
     return Cases(*left, known, count, dropped, kept)
 
@@ -175,7 +175,7 @@ def new_noise(noise_std: ArrayLike | None, count: int) -> Array | None:
     """Noise SDs of new measurements: none if not given; 0 is a measurement without noise."""
     if noise_std is None or (np.ndim(noise_std) == 0 and noise_std == 0):
         return None
-    return known_noise("noise_std", _of_rows("noise_std", noise_std, count))
+    return known_noise(_label("noise_std", noise_std), _of_rows("noise_std", noise_std, count))
 
 
 def refuse_missing(X: Any) -> None:

@@ -160,6 +160,7 @@ class Model(ABC):
     noise_is_gaussian: ClassVar[bool]
     latent_name: ClassVar[str] = ""  # of its latent values, among the draws; empty if it has none
     merges: ClassVar[bool] = False  # rows with the same inputs can share what depends on these
+    orders_rows: ClassVar[bool] = False  # their order decides the draws, by a latent value each
     schemes: ClassVar[Mapping[str, Callable[..., list[Update]]]]
     # What schemes are called today that had another name in files before format 3.
     former_schemes: ClassVar[Mapping[str, str]] = {}

@@ -10,7 +10,7 @@ from gplc._check import interval_probabilities
 from gplc._fitted import as_fitted, feature_index
 from gplc._types import Array
 from gplc.checks.calibrated import rows_to_judge
-from gplc.plots.style import INK, INNER, LINE, Fitted, axes_or_new, feature_label
+from gplc.plots.style import INK, INNER, LINE, Fitted, axes_or_new, label_input
 
 
 def pit(
@@ -136,7 +136,7 @@ def coverage(
         label=f"{column.size} {called} in {len(groups)} groups",
     )
     ax.set_ylim(min(0.45, lower.min() - 0.03), 1.03)
-    ax.set_xlabel(feature_label(model, k))
+    label_input(ax, model, k)
     ax.set_ylabel("share inside")
     ax.legend(frameon=False, fontsize="small", loc="lower right")
     return ax

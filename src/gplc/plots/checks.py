@@ -119,7 +119,7 @@ def residuals(
     ax.plot(x[~outside], shown[~outside], **style.MARKS, label=f"data ({y.size})")
     marks = {**style.MARKS, "mfc": "black"}
     ax.plot(x[outside], shown[outside], **marks, label=f"outside ({int(outside.sum())})")
-    ax.set_xlabel(style.feature_label(model, k))
+    style.label_input(ax, model, k)
     ax.set_ylabel(f"{style.target_label(model)} - f(x)")
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -183,7 +183,7 @@ def calibration(
     ax.plot(found.places, values, color=style.LINE, lw=1.6, marker="o", ms=4, label=found.called)
     out = (values < band[0]) | (values > band[1])
     ax.plot(found.places[out], values[out], ls="none", marker="X", ms=10, color=style.SD_LINE)
-    ax.set_xlabel(style.feature_label(model, k))
+    style.label_input(ax, model, k)
     labels = {"coverage": "share inside", "pit": "mean PIT", "spread": "mean |2 PIT - 1|"}
     ax.set_ylabel(labels[what])
     ax.set_ylim(min(band[0].min(), values.min()) - 0.05, max(band[1].max(), values.max()) + 0.02)

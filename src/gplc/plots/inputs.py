@@ -59,7 +59,7 @@ def partial_dependence(
         ax.plot(grid, line, color=style.INNER, lw=0.6, alpha=0.7, label=label)
     ax.plot(grid, means.mean(axis=0), color=style.LINE, lw=2.2, label="average")
     style.rug(ax, X[:, k])
-    ax.set_xlabel(style.feature_label(model, k))
+    style.label_input(ax, model, k)
     ax.set_ylabel(f"mean of {style.target_label(model)}")
     ax.legend(frameon=False, fontsize="small")
     return ax

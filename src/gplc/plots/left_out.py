@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from gplc._fitted import as_fitted, feature_index, training_data
 from gplc._types import Array
 from gplc.loo import LeaveOneOut
-from gplc.plots.style import CHAIN_COLOURS, GREY, INK, Fitted, axes_or_new, feature_label
+from gplc.plots.style import CHAIN_COLOURS, GREY, INK, Fitted, axes_or_new, label_input
 
 # Marks of rows above and below what was expected, and models told apart by size and colour.
 ABOVE, BELOW = "^", "v"
@@ -68,7 +68,7 @@ def surprise(
     levels = np.arange(0, int(highest) + 1, max(1, int(highest) // 5))
     ax.set_yticks(levels, ["any" if level == 0 else f"1 in {10**level:,}" for level in levels])
     ax.set_ylim(-0.05 * highest, highest)
-    ax.set_xlabel(feature_label(first, k))
+    label_input(ax, first, k)
     ax.set_ylabel("as rare as")
     if len(given) > 1:
         ax.legend(frameon=False, fontsize="small", loc="upper right")

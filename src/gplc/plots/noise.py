@@ -59,17 +59,16 @@ def residual_sd(
     model = as_fitted(model)
     ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
-    grid = grid_of(model, k, points)
+    grid, names = grid_of(model, k, points), style.levels_of(model, k)
     band = model.residual_sd(slice_inputs(model, k, grid, at), coverage)
-    ax.fill_between(
-        grid, band.lower, band.upper, color=style.SD_BAND, lw=0, label=f"{coverage:.0%} band"
-    )
-    ax.plot(grid, band.mean, color=style.SD_LINE, lw=2, label="posterior mean")
-    style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)))
+    told = f"{coverage:.0%} band"
+    style.band(ax, grid, band.lower, band.upper, names, color=style.SD_BAND, label=told)
+    style.middle(ax, grid, band.mean, names, color=style.SD_LINE, lw=2, label="posterior mean")
+    style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)), names)
     ax.autoscale(axis="y")  # again, if the axis is shared with a picture that fixed it
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"residual SD of {style.target_label(model)}")
-    ax.set_xlabel(style.feature_label(model, k))
+    style.label_input(ax, model, k)
     style.note_slice(ax, model, at)
     ax.legend(frameon=False, fontsize="small")
     return ax

@@ -68,7 +68,7 @@ def fan(
     model = as_fitted(model)
     ax = style.axes_or_new(ax)
     k = feature_index(model, feature)
-    grid = grid_of(model, k, points)
+    grid, names = grid_of(model, k, points), style.levels_of(model, k)
     widest_first = sorted(coverages, reverse=True)
     ends = [interval_probabilities(coverage) for coverage in widest_first]
     levels = [0.5, *(float(level) for pair in ends for level in pair)]
@@ -76,8 +76,9 @@ def fan(
     shades = _shades(len(widest_first))
     for number, (coverage, shade) in enumerate(zip(widest_first, shades, strict=True)):
         lower, upper = quantiles[:, 1 + 2 * number], quantiles[:, 2 + 2 * number]
-        ax.fill_between(grid, lower, upper, color=shade, lw=0, label=f"{coverage:.0%} of new y")
-    ax.plot(grid, quantiles[:, 0], color=style.LINE, lw=2, label="median")
+        told = f"{coverage:.0%} of new y"
+        style.band(ax, grid, lower, upper, names, color=shade, label=told)
+    style.middle(ax, grid, quantiles[:, 0], names, color=style.LINE, lw=2, label="median")
     if data:
         X, y = training_data(model)
         near = near_slice(model, k, at)
@@ -86,9 +87,9 @@ def fan(
             sds = known[near]
             ax.errorbar(X[near, k], y[near], sds, fmt="none", ecolor=style.GREY, elinewidth=0.7)
         ax.plot(X[near, k], y[near], label=f"{told} ({near.size})", **style.MARKS)
-    style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)))
+    style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)), names)
     ax.set_ylabel(style.target_label(model))
-    ax.set_xlabel(style.feature_label(model, k))
+    style.label_input(ax, model, k)
     style.note_slice(ax, model, at)
     ax.legend(frameon=False, fontsize="small")
     return ax
@@ -97,6 +98,14 @@ def fan(
 def _inside(grid: Array) -> Array:
     """The values of a grid without its ends; of levels, which are fewer, all."""
     return grid[1:-1] if len(grid) == 8 else grid
+
+
+def _place(value: float, levels: list[str] | None) -> str:
+    """A value of an input: a number, or the level that has it."""
+    if levels is None:
+        return f"{value:.3g}"
+    k = round(value)
+    return levels[k] if 0 <= k < len(levels) else "another level"
 
 
 def _shades(count: int) -> list[Any]:
@@ -166,7 +175,8 @@ def ridge(
     ax.plot(
         ends[:, 1], range(len(places)), "o", color=style.LINE, ms=4, zorder=2 * len(places) + 2
     )
-    ax.set_yticks(range(len(places)), [f"{value:.3g}" for value in places])
+    names = style.levels_of(model, k)
+    ax.set_yticks(range(len(places)), [_place(value, names) for value in places])
     ax.set_ylabel(style.feature_label(model, k))
     ax.set_xlabel(f"{style.target_label(model)} (dots: medians)")
     ax.tick_params(axis="y", length=0)

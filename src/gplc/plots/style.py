@@ -37,6 +37,10 @@ MARKS: Mapping[str, Any] = {
     "mew": 0.7,
 }
 LONGEST_LABEL = 40
+# Names of levels side by side with more letters than this are written aslant.
+LETTERS_ALONG = 36
+# Of the bar of a level, whose neighbour is 1 away.
+LEVEL_WIDTH = 0.6
 
 
 class Fitted(HasData, Protocol):
@@ -90,6 +94,51 @@ def feature_label(model: Fitted, k: int) -> str:
     return as_it_stands(feature_names(model)[k] if columns is None else columns.label(k))
 
 
+def levels_of(model: Fitted, k: int) -> list[str] | None:
+    """Names of the levels that input k holds, for an axis; None if it holds numbers."""
+    columns = getattr(model, "columns_", None)
+    if columns is None or not columns.each[k].has_levels:
+        return None
+    return [as_it_stands(level) for level in columns.each[k].levels]
+
+
+def label_input(ax: Axes, model: Fitted, k: int) -> None:
+    """Put input k on the axis along the bottom: its name, and its levels by name."""
+    ax.set_xlabel(feature_label(model, k))
+    if levels := levels_of(model, k):
+        crowded = sum(map(len, levels)) > LETTERS_ALONG
+        ax.set_xticks(
+            range(len(levels)),
+            levels,
+            rotation=40 if crowded else 0,
+            ha="right" if crowded else "center",
+            rotation_mode="anchor",
+        )
+        ax.set_xlim(-0.5, len(levels) - 0.5)
+
+
+def band(
+    ax: Axes, grid: Array, lower: Array, upper: Array, levels: list[str] | None, **settings: Any
+) -> None:
+    """A band along an input; of levels, between which there is nothing, a bar for each."""
+    if levels is None:
+        ax.fill_between(grid, lower, upper, lw=0, **settings)
+    else:
+        for bar in ax.bar(grid, upper - lower, LEVEL_WIDTH, lower, **settings):
+            bar.sticky_edges.y.clear()  # a little room below the lowest, as above the highest
+
+
+def middle(
+    ax: Axes, grid: Array, values: Array, levels: list[str] | None, **settings: Any
+) -> None:
+    """A line along an input; of levels a piece for each."""
+    if levels is None:
+        ax.plot(grid, values, **settings)
+    else:
+        half = 0.5 * LEVEL_WIDTH
+        ax.hlines(values, grid - half, grid + half, **settings)
+
+
 def target_label(model: Fitted) -> str:
     """Name of the response, for an axis."""
     return as_it_stands(target_name(model))
@@ -113,12 +162,18 @@ def note_slice(ax: Axes, model: Fitted, at: ArrayLike | None) -> None:
     """Say where the other inputs are, if there are any."""
     if model.n_features_in_ > 1:
         where = "medians" if at is None else "given values"
+        if at is None and any(levels_of(model, k) for k in range(model.n_features_in_)):
+            where = "medians or commonest level"
         ax.set_title(f"other inputs at their {where}", fontsize="small", loc="right", color=GREY)
 
 
-def veil(ax: Axes, grid: Array, covered: NDArray[np.bool_]) -> None:
+def veil(
+    ax: Axes, grid: Array, covered: NDArray[np.bool_], levels: list[str] | None = None
+) -> None:
     """Make the parts of a picture pale that have no data near."""
-    ends = np.concatenate([[grid[0]], 0.5 * (grid[1:] + grid[:-1]), [grid[-1]]])
+    beyond = 0.0 if levels is None else 0.5
+    middles = 0.5 * (grid[1:] + grid[:-1])
+    ends = np.concatenate([[grid[0] - beyond], middles, [grid[-1] + beyond]])
     edges = np.flatnonzero(np.diff(np.concatenate([[True], covered, [True]])))
     for number, (begin, end) in enumerate(edges.reshape(-1, 2)):
         ax.axvspan(

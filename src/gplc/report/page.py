@@ -33,6 +33,7 @@ from gplc._types import Array
 from gplc._version import __version__
 from gplc.checks import influence, posterior_predictive
 from gplc.diagnostics import IN_PYTHON, LEAST_ESS, MOST_RHAT, Advice
+from gplc.plots.style import levels_of
 from gplc.report.slider import MOST_INPUTS, densities, places
 
 PACKAGES = ("gplc", "numpy", "scipy", "numba", "scikit-learn", "arviz-stats", "matplotlib")
@@ -236,6 +237,7 @@ def _shape(model: Any) -> Facts:
     alt = f"Densities of a new response at six values of {names[0]}"
     return {
         "names": names,
+        "levels": any(levels_of(model, k) for k in range(model.n_features_in_)),
         "places": places(model),
         "ridge": _picture(model, partial(plots.ridge, feature=0), alt, height=3.8),
     }

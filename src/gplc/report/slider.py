@@ -25,6 +25,8 @@ def densities(model: Any) -> list[dict[str, Any]]:
 
 def _densities_along(model: Any, feature: int, name: str) -> dict[str, Any]:
     values = grid_of(model, feature, places(model))
+    columns = getattr(model, "columns_", None)
+    levels = () if columns is None else columns.each[feature].levels
     rows = slice_inputs(model, feature, values)
     dist = model.predict_dist(rows)
     near = has_data(model, rows)
@@ -37,7 +39,7 @@ def _densities_along(model: Any, feature: int, name: str) -> dict[str, Any]:
     gaussians = np.exp(-0.5 * z**2) / (np.sqrt(2 * np.pi) * moments.std[:, None])
     shown = [
         {
-            "at": _short(values[k]),
+            "at": levels[k] if levels else _short(values[k]),
             "near": bool(near[k]),
             "mean": _short(moments.mean[k]),
             "sd": _short(moments.std[k]),

@@ -77,6 +77,7 @@ class InBasis(Model):
     """
 
     merges = False
+    orders_rows = False
 
     def __init__(
         self, X: ArrayLike, y: ArrayLike, *settings: Any, axes: Axes | Points, **more: Any

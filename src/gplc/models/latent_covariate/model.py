@@ -96,6 +96,7 @@ class LatentCovariate(Model):
     noise_varies = True
     noise_is_gaussian = False
     latent_name = "w"
+    orders_rows = True
 
     def __init__(
         self,

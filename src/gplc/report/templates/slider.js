@@ -11,6 +11,7 @@
   const ticks = document.getElementById("shape-ticks");
   const LEFT = 15, RIGHT = 625, BASE = 250, TOP = 20;
   const short = (value) => String(Number(value.toPrecision(4)));
+  const named = (value) => typeof value === "string" ? value : short(value);  // a level
 
   function axis(low, high) {
     const across = (y) => LEFT + (RIGHT - LEFT) * (y - low) / (high - low);
@@ -38,9 +39,9 @@
       `${k ? "L" : "M"}${across(y).toFixed(1)} ${up(values[k]).toFixed(1)}`).join("");
     density.setAttribute("d", path(place.density));
     gaussian.setAttribute("d", path(place.gaussian));
-    shown.textContent = short(place.at);
-    slider.setAttribute("aria-valuetext", `${input.name} ${short(place.at)}`);
-    words.textContent = `At ${input.name} = ${short(place.at)}: mean ${short(place.mean)}, ` +
+    shown.textContent = named(place.at);
+    slider.setAttribute("aria-valuetext", `${input.name} ${named(place.at)}`);
+    words.textContent = `At ${input.name} = ${named(place.at)}: mean ${short(place.mean)}, ` +
       `SD ${short(place.sd)}, 90% between ${short(place.lower)} and ${short(place.upper)}, ` +
       `skewness ${place.skewness.toFixed(2)}.` +
       (place.near ? "" : " There are no data near this place.");
