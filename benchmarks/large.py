@@ -5,7 +5,7 @@
     python benchmarks/large.py --exact [--data ...] [--out FILE.json]     # against exact fits
     python benchmarks/large.py --passes [--out FILE.json]                 # time of one gradient
 
-- GPLC and GPLV: two chains, two processes, `approximation="auto"`;
+- GPLC and GPLV: two chains, one process, `approximation=Hilbert()`; "fast" is method="fast";
 - GPBoost: processes for mean and log variance (Vecchia, Fisher-Laplace), Gaussian noise;
 - NGBoost: a Gaussian whose mean and SD are boosted trees;
 - HGB: scikit-learn's HistGradientBoosting, one for each of 19 quantiles. It has no density, and
@@ -58,7 +58,7 @@ def gaussian(mean: Array, sd: Array, y: Array) -> Answer:
     return Answer(norm.logpdf(y, mean, sd), float(crps.mean()), mean - reach, mean + reach)
 
 
-def ours(name: str) -> Any:
+def ours(name: str, method: str = "mcmc") -> Any:
     def run(X: Array, y: Array, X_new: Array, y_new: Array, settings: Any) -> Answer:
         import gplc
 
@@ -67,7 +67,8 @@ def ours(name: str) -> Any:
             chains=CHAINS,
             draws=settings.draws,
             warmup=settings.warmup,
-            n_jobs=2,
+            n_jobs=1,
+            method=method,
             random_state=0,
             approximation=None if settings.fit_exact else gplc.Hilbert(),
             progress=False,
@@ -76,8 +77,10 @@ def ours(name: str) -> Any:
         settings.told = {
             "chain_cpu": sum(sum(each.seconds.values()) for each in model.chains_),
             "basis": str(model.approximation_),
-            "level": model.diagnostics_.level if hasattr(model.diagnostics_, "level") else None,
+            "level": str(model.diagnostics_.level),
             "rhat": max(row.rhat for row in model.diagnostics_.rows.values()),
+            "k": None if model.diagnostics_.weighed is None else model.diagnostics_.weighed.k,
+            "error": getattr(model.approximation_, "error", None),
         }
         settings.f, settings.sd = model.regression_function(X_new).mean(), dist.std()
         lower, upper = dist.interval(0.9).T
@@ -91,7 +94,7 @@ def gpboost(X: Array, y: Array, X_new: Array, y_new: Array, settings: Any) -> An
 
     model = gpb.GPModel(
         gp_coords=X,
-        cov_function="gaussian",
+        cov_function="gaussian" if X.shape[1] == 1 else "gaussian_ard",
         likelihood="gaussian_heteroscedastic",
         gp_approx="vecchia",
     )
@@ -146,6 +149,8 @@ def hetgpy(X: Array, y: Array, X_new: Array, y_new: Array, settings: Any) -> Ans
 PEERS: dict[str, tuple[Any, str, int | None]] = {
     "GPLC": (ours("GPLC"), "gplc", None),
     "GPLV": (ours("GPLV"), "gplc", None),
+    "GPLC fast": (ours("GPLC", "fast"), "gplc", None),
+    "GPLV fast": (ours("GPLV", "fast"), "gplc", None),
     "GPBoost": (gpboost, "gpboost", 100_000),
     "NGBoost": (ngboost, "ngboost", 100_000),
     "HGB": (boosted_quantiles, "sklearn", None),

@@ -20,7 +20,8 @@ KERNELS = {
     "with a line": SquaredExponential(ard=False) + Linear(),
     "products": Matern32() * Constant() + Periodic().on(0),
 }
-WITH = pytest.mark.parametrize("cls", WITH_POINTS.values())
+# Those of the others are in test_interpolated.py.
+WITH = pytest.mark.parametrize("cls", [WITH_POINTS["std"]])
 OF_KERNELS = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 SETTINGS = {"chains": 2, "draws": 20, "warmup": 30, "random_state": 0}
 
@@ -239,7 +240,8 @@ class Own(Leaf):
 @pytest.mark.parametrize(
     ("cls", "settings", "why"),
     [
-        (gplc.LatentCovariateGP, {}, "LatentCovariate has no such form"),
+        (gplc.LatentCovariateGP, {"kernel": Matern32()}, "no product of functions of x and w"),
+        (gplc.LatentVarianceGP, {"kernel": Matern32() * Constant()}, "is not one leaf"),
         (gplc.StandardGP, {"sampler": "paper"}, "is of the exact model"),
         (gplc.StandardGP, {"resolution": 0.1}, "resolution is given"),
         (gplc.StandardGP, {"kernel": Own()}, "no derivatives between rows and points"),

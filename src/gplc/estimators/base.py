@@ -59,8 +59,10 @@ from gplc.estimators.sizes import (
     TOLERATED_ERROR,
     TOLERATED_SHARE,
     affordable,
+    better_points,
     by_chain,
     chosen_axes,
+    chosen_points,
     measured_error,
     ranges_of,
     scales_of,
@@ -70,13 +72,14 @@ from gplc.kernels import Constant, Kernel, SquaredExponential
 from gplc.loo import MOST_DRAWS, LeaveOneOut, thinned
 from gplc.means import Mean, with_mean
 from gplc.models import Model, Update
-from gplc.models.in_basis import IN_BASIS, WITH_POINTS, InBasis, made_for
+from gplc.models.in_basis import IN_BASIS, SAMPLED_POINTS, WITH_POINTS, InBasis, made_for
 from gplc.posterior import FunctionComponents, ResponseComponents, residual_band
 from gplc.predictive import Predictive
 from gplc.priors import PriorLike
 from gplc.processes.distant import DistantRows, RowsGone
 from gplc.processes.hilbert import Axes, Hilbert, unsupported
 from gplc.processes.inducing import Inducing, Points, without_points
+from gplc.processes.interpolated import without_interpolation
 from gplc.sampling import Plan, Run, sample
 from gplc.storage import Saved, fingerprint
 from gplc.transforms import (
@@ -351,13 +354,15 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         else:
             wanted = self.approximation if isinstance(self.approximation, Hilbert) else Hilbert()
         axes: Axes | Points | None = None
-        if isinstance(wanted, Inducing):
+
+        def make(X: Array, y: Array, axes: Axes | Points) -> Any:
+            return self._model(X, y, None, axes)
+
+        if isinstance(wanted, Inducing) and self.model_class.key in SAMPLED_POINTS:
+            axes = chosen_points(make, X, y, wanted, self._has_latent)
+        elif isinstance(wanted, Inducing):
             axes = wanted.chosen(X)
         elif wanted is not None:
-
-            def make(X: Array, y: Array, axes: Axes) -> Any:
-                return self._model(X, y, None, axes)
-
             ranges = ranges_of(X) if rows is None else rows.ranges
             how = pilot if self.method == "fast" else by_chain
             axes = chosen_axes(make, X, y, wanted, self._has_latent, ranges, how)
@@ -368,8 +373,8 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             run = self._run(model, seed)
             self.seed_ = run.seed
             self._take_chains(run.chains)
-            better = self._better_axes(wanted)
-            if better is None or not rounds_left or run.stopped.startswith("Interrupted"):
+            better = self._better_axes(wanted, last=not rounds_left)
+            if better is None or run.stopped.startswith("Interrupted"):
                 break
             axes = better
         self._take(run)
@@ -459,7 +464,10 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             return (
                 f"there are {X.shape[1]} inputs, and points say little beyond {MOST_WITH_POINTS}"
             )
-        return self._without_form(X, WITH_POINTS, without_points)
+        if self.model_class.key not in SAMPLED_POINTS:
+            return self._without_form(X, WITH_POINTS, without_points)
+        lacks = partial(without_interpolation, inputs=X.shape[1], n_latent=int(self._has_latent))
+        return self._without_form(X, WITH_POINTS, lacks)
 
     def _without_form(
         self, X: Any, models: Mapping[str, type[InBasis]], lacks: Callable[[Kernel], str]
@@ -477,10 +485,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         kernels = [self.kernel, settings.get("kernel_z")]
         return next((why for each in kernels if each is not None and (why := lacks(each))), "")
 
-    def _better_axes(self, wanted: Hilbert | Inducing | None) -> Axes | None:
+    def _better_axes(self, wanted: Hilbert | Inducing | None, last: bool) -> Axes | Points | None:
         """Axes for the length scales that were found, if those of the fit were too small for them.
 
-        Sets `approximation_`. Sizes that the user chose are theirs, and are warned of.
+        Sets `approximation_`. Sizes that the user chose are theirs, and are warned of, as is the
+        error of the `last` fit. Points are what they are, but functions between them can change.
         """
         model = self.model_
         self.approximation_ = None
@@ -488,23 +497,26 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             return None
         error = measured_error(model, self.draws_)
         self.approximation_ = Approximated(model.axes, error)
-        if isinstance(wanted, Inducing):
-            if error > TOLERATED_SHARE:
+        theta = self.draws_.theta.reshape(-1, len(model.names))
+        last = last or self.checkpoint is not None
+        if isinstance(model.axes, Points):
+            found = None if last else better_points(model, theta, model.axes, error)
+            if found is None and error > TOLERATED_SHARE:
                 warnings.warn(
                     f"the points leave out {error:.0%} of the variance of f, so that detail may "
                     "be lost; give more, approximation=Inducing(points=...)",
                     ApproximationWarning,
                     stacklevel=5,
                 )
-            return None
+            return found
         if error <= TOLERATED_ERROR:
             return None
-        if wanted.is_complete(self._has_latent) or self.checkpoint is not None:
+        assert isinstance(wanted, Hilbert)
+        if wanted.is_complete(self._has_latent) or last:
             self._warn_of_error(error)
             return None
         ranges = model.rows.ranges
         halves = [0.5 * (highest - lowest) for lowest, highest in ranges]
-        theta = self.draws_.theta.reshape(-1, len(model.names))
         scales = scales_of(model, theta, halves)
         better = affordable(wanted.axes(ranges, scales, self._has_latent), wanted)
         if better != model.axes:

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +12,11 @@ from gplc.chains import run_chain
 from gplc.draws import Draws
 from gplc.models.in_basis import InBasis
 from gplc.priors import kind
-from gplc.processes.hilbert import Axes, Hilbert, Scales
+from gplc.processes.hilbert import Axes, Hilbert, Scales, latent_axis
+from gplc.processes.inducing import Inducing, Points
 
-# A model of these rows and inputs, in a basis on these axes.
-Make = Callable[[Array, Array, Axes], InBasis]
+# A model of these rows and inputs, in a basis on these axes, or with these points.
+Make = Callable[[Array, Array, Any], InBasis]
 
 # Up to so many rows a model is exact, by default; from there on a basis is faster (docs/large.md).
 EXACT_ROWS = 1000
@@ -22,8 +25,13 @@ EXACT_ROWS = 1000
 MOST_INPUTS, MOST_FUNCTIONS, MOST_WITH_LATENT = 3, 1000, 4000
 # Inputs that inducing points are for; leaving out more than this share of f is warned of.
 MOST_WITH_POINTS, TOLERATED_SHARE = 15, 0.3
-# The first fits: rows, iterations, how often they are made at most.
+# The first fits: rows, iterations, how often they are made at most. With points: how many, and
+# coefficients whose correlations count.
 PILOT_ROWS, PILOT_DRAWS, PILOTS = 800, 60, 3
+PILOT_POINTS, PILOT_DENSE = 100, 150
+# Functions between points are made anew if log hyperparameters are further off than this; after
+# the run, if more than this share of f is wrong and new functions halve it.
+NEAR, WORTH_ANOTHER = 0.5, 0.1
 # Length scales from the first to the last of these quantiles, and so much beyond, have to be
 # covered; in one sample there are few rows, so that all of them may turn out to be shorter.
 QUANTILES, BEYOND = (0.02, 0.98), 1.15
@@ -73,6 +81,47 @@ def chosen_axes(
             break
         scales = found
     return affordable(wanted.axes(ranges, found, with_latent), wanted)
+
+
+def chosen_points(make: Make, X: Array, y: Array, wanted: Inducing, with_latent: bool) -> Points:
+    """Points, with functions between them for the hyperparameters that a few rows have.
+
+    The answer depends on the data alone.
+    """
+    rng = np.random.default_rng(0)
+    picked = rng.permutation(len(y))[:PILOT_ROWS]
+    some = replace(wanted, points=min(wanted.points, PILOT_POINTS)).chosen(X[picked])
+    some = replace(some, latent=latent_axis(2.0, 4.0) if with_latent else None)
+    for _ in range(PILOTS):
+        model: Any = make(X[picked], y[picked], some)
+        theta = by_chain(model.with_fewer_correlations(PILOT_DENSE))
+        last, some = some, with_functions_for(model, theta, some)
+        gaps = [
+            np.abs(np.subtract(new, old)).max()
+            for new, old in zip(some.references, last.references, strict=False)
+        ]
+        if gaps and max(gaps) < NEAR:
+            break
+    return replace(some, rows=wanted.chosen(X).rows)
+
+
+def with_functions_for(model: InBasis, theta: Array, points: Points) -> Points:
+    """The points, with functions for draws of theta (draws, k)."""
+    middle = np.median(theta, axis=0)
+    references = tuple(tuple(middle[each.place].tolist()) for each in model.processes)
+    if points.latent is None:
+        return replace(points, references=references)
+    found = scales_of(model, theta, [1.0] * model.X.shape[1]).latent
+    return replace(points, references=references, latent=latent_axis(*found))
+
+
+def better_points(model: InBasis, theta: Array, points: Points, error: float) -> Points | None:
+    """Points with better functions after a run, if they are worth another; theta is (draws, k)."""
+    if error <= WORTH_ANOTHER or not points.references:
+        return None
+    found = with_functions_for(model, theta, points)
+    again = model.on_axes(found)
+    return found if again.errors(np.median(theta, axis=0)) < 0.5 * error else None
 
 
 def affordable(axes: Axes, wanted: Hilbert) -> Axes:

@@ -67,7 +67,7 @@ class StandardGP(BaseGP):
         Jacobian, quantiles are exact. A `mean` function is then one of T(y).
     approximation : "auto", None, Hilbert or Inducing
         None is the exact model. A `Hilbert` samples in a basis, in time linear in the rows, for up
-        to three inputs; `StandardGP` has `Inducing` points for 4 to 15. "auto" does so beyond
+        to three inputs; `Inducing` points are for 4 to 15. "auto" does so beyond
         1,000 rows where it can. See docs/large.md.
     method : "mcmc" or "fast"
         "fast" is a first answer in seconds: draws from a Gaussian around the mode of the same

@@ -13,7 +13,6 @@ it is can be measured (`Basis.error`).
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -191,12 +190,13 @@ class Axes(NamedTuple):
         """
         latent = record["latent"]
         return cls(
-            tuple(_axis_from(each) for each in record["inputs"]),
-            None if latent is None else _axis_from(latent),
+            tuple(axis_from(each) for each in record["inputs"]),
+            None if latent is None else axis_from(latent),
         )
 
 
-def _axis_from(values: Sequence[float]) -> Axis:
+def axis_from(values: Sequence[float]) -> Axis:
+    """An axis from its record."""
     centre, half_range, boundary, functions = map(float, values)
     return Axis(centre, half_range, boundary, int(functions))
 
@@ -236,14 +236,32 @@ def latent_axis(shortest: float, longest: float) -> Axis:
 class Term:
     """One leaf of a kernel in the basis: M functions of x times R functions of w.
 
-    Its coefficients are independent a priori; `log_sds` has their SDs, (M, R).
+    Its coefficients b are independent a priori, with SDs of which `log_sds` has the logs, (M, R);
+    or they are mixed from such ones (`gplc.processes.interpolated`).
     """
 
     shape: tuple[int, int] = (1, 1)
 
+    @property
+    def width(self) -> int:
+        """How many features of x the functions are made from."""
+        return self.shape[0]
+
     def features(self, X: Array, out: Array) -> None:
-        """Functions of x at some rows, into out (rows, M)."""
+        """What functions of x are made from at some rows, into out (rows, width)."""
         out[:] = 1.0
+
+    def functions(self, features: Array) -> Array:
+        """Functions of x, from features: (rows, M)."""
+        return features
+
+    def of_features(self, b: Array) -> Array:
+        """The coefficients of the features, from those of the functions: (width, R)."""
+        return b
+
+    def of_functions(self, gradient: Array) -> Array:
+        """The gradient by coefficients of functions, from that by those of features."""
+        return gradient
 
     def of_latent(self, w: Array) -> Array:
         """Functions of w: (size of w, R)."""
@@ -345,17 +363,8 @@ class Sines(Term):
         out[:] = values
 
     def of_latent(self, w: Array) -> Array:
-        """Sines of w, which ends at a few SDs."""
-        if self._latent is None:
-            return np.ones((w.size, 1))
-        end = min(LATENT_END, self._latent.boundary)
-        inside = np.clip(w, -end, end)[:, None]
-        values = np.empty((w.size, self.shape[1]))
-        axis = self._latent
-        lowest, rate = np.array([axis.centre - axis.boundary]), np.array([axis.rate])
-        factor = axis.boundary**-0.5
-        products_of_sines(inside, lowest, rate, self._of_w, factor, values)
-        return values
+        """Sines of w."""
+        return np.ones((w.size, 1)) if self._latent is None else sines_of(self._latent, w)
 
     def log_sds(self, theta: Array) -> tuple[Array, list[tuple[int, Array]]]:
         """Half the log spectral density."""
@@ -367,6 +376,17 @@ class Sines(Term):
         """Squares of the numbers, each as a share of how many there are."""
         result = np.sum((self._numbers / self._sizes) ** 2, axis=1)[:, None]
         return np.asarray(result + (self._of_w[:, 0] / len(self._of_w)) ** 2)
+
+
+def sines_of(axis: Axis, w: Array) -> Array:
+    """The functions of an axis of w, which ends at a few SDs: (size of w, functions)."""
+    end = min(LATENT_END, axis.boundary)
+    inside = np.clip(w, -end, end)[:, None]
+    numbers = np.arange(1, axis.functions + 1, dtype=np.int64)[:, None]
+    values = np.empty((w.size, axis.functions))
+    lowest, rate = np.array([axis.centre - axis.boundary]), np.array([axis.rate])
+    products_of_sines(inside, lowest, rate, numbers, axis.boundary**-0.5, values)
+    return values
 
 
 def _inside(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -403,26 +423,47 @@ class Basis:
     def __init__(self, kernel: Kernel, axes: Sequence[Axis], latent: Axis | None = None) -> None:
         self.kernel, self.axes, self.latent = kernel, tuple(axes), latent
         self._n_latent = 0 if latent is None else 1
-        self.terms = _terms(kernel, self.axes, latent)
+        self.terms = self._terms(places(kernel, len(self.axes), self._n_latent))
         shapes = [term.shape for term in self.terms]
         self.size = sum(m * r for m, r in shapes)
-        self.width = sum(m for m, _ in shapes)
-        self._rows = _slices([m for m, _ in shapes])
+        self.width = sum(term.width for term in self.terms)
+        self._rows = _slices([term.width for term in self.terms])
         self._kinds = _slices([r for _, r in shapes])
-        self._own = _slices([m * r for m, r in shapes])
+        self.own = _slices([m * r for m, r in shapes])
         # Of every coefficient: which function of x, and which of w, it goes with.
+        functions = _slices([m for m, _ in shapes])
         pairs = [
             np.indices(shape).reshape(2, -1) + np.array([[rows.start], [kinds.start]])
-            for shape, rows, kinds in zip(shapes, self._rows, self._kinds, strict=True)
+            for shape, rows, kinds in zip(shapes, functions, self._kinds, strict=True)
         ]
         self.row_place, self.kind_place = np.concatenate(pairs, axis=1)
 
+    def _terms(self, placed: Sequence[Place]) -> list[Term]:
+        """A term for every leaf, or two."""
+        found = [
+            term
+            for place in placed
+            for term in simple_terms(place)
+            or [Sines(place, self.axes, self.latent), *level_of(place)]
+        ]
+        return [term for term in found if math.prod(term.shape)]
+
+    @property
+    def mixed(self) -> list[Any]:
+        """The terms whose coefficients are mixed, with their places: none here."""
+        return []
+
     def features(self, X: Array) -> Array:
-        """All functions of x: (rows, width)."""
+        """What all functions of x are made from: (rows, width)."""
         result = np.empty((X.shape[0], self.width))
         for term, columns in zip(self.terms, self._rows, strict=True):
             term.features(X, result[:, columns])
         return result
+
+    def functions(self, features: Array) -> Array:
+        """All functions of x, from features: (rows, functions)."""
+        pairs = zip(self._rows, self.terms, strict=True)
+        return np.concatenate([term.functions(features[:, rows]) for rows, term in pairs], axis=1)
 
     def of_latent(self, w: Array) -> Array:
         """All functions of w: (size of w, kinds)."""
@@ -430,7 +471,8 @@ class Basis:
 
     def _by_term(self, b: Array) -> list[Array]:
         return [
-            b[own].reshape(term.shape) for own, term in zip(self._own, self.terms, strict=True)
+            term.of_features(b[own].reshape(term.shape))
+            for own, term in zip(self.own, self.terms, strict=True)
         ]
 
     def at_rows(self, features: Array, b: Array) -> Array:
@@ -440,9 +482,12 @@ class Basis:
 
     def pulled(self, features: Array, by_rows: Array) -> Array:
         """The gradient by b, from that by `at_rows`."""
-        pairs = zip(self._rows, self._kinds, strict=True)
+        triples = zip(self.terms, self._rows, self._kinds, strict=True)
         return np.concatenate(
-            [(features[:, rows].T @ by_rows[:, kinds]).ravel() for rows, kinds in pairs]
+            [
+                term.of_functions(features[:, rows].T @ by_rows[:, kinds]).ravel()
+                for term, rows, kinds in triples
+            ]
         )
 
     def log_sds(self, theta: Array) -> Array:
@@ -452,7 +497,7 @@ class Basis:
     def slopes(self, theta: Array) -> Array:
         """Derivatives of `log_sds` by theta: (k, size)."""
         result = np.zeros((theta.size, self.size))
-        for term, own in zip(self.terms, self._own, strict=True):
+        for term, own in zip(self.terms, self.own, strict=True):
             for place, each in term.log_sds(theta)[1]:
                 result[place, own] = each.ravel()
         return result
@@ -464,7 +509,8 @@ class Basis:
     def products(self, X: Array, w: Array) -> Array:
         """Every function of (x, w) at rows with their own w: (rows, size)."""
         return np.asarray(
-            self.features(X)[:, self.row_place] * self.of_latent(w)[:, self.kind_place]
+            self.functions(self.features(X))[:, self.row_place]
+            * self.of_latent(w)[:, self.kind_place]
         )
 
     def error(self, theta: Array) -> float:
@@ -521,18 +567,18 @@ def unsupported(kernel: Kernel) -> str:
     return ""
 
 
-def _terms(kernel: Kernel, axes: Sequence[Axis], latent: Axis | None) -> list[Term]:
-    result: list[Term] = []
-    for place in places(kernel, len(axes), 0 if latent is None else 1):
-        leaf = place.leaf
-        if isinstance(leaf, Constant):
-            result.append(Level(place, leaf.sd))
-        elif isinstance(leaf, Linear):
-            result += [Line(place, of_w=False)] * bool(place.seen.observed)
-            result += [Line(place, of_w=True)] * bool(place.seen.latent)
-        else:
-            assert isinstance(leaf, Shaped)
-            result.append(Sines(place, axes, latent))
-            if leaf.constant:
-                result.append(Level(place, leaf.constant))
-    return [term for term in result if reduce(int.__mul__, term.shape)]
+def simple_terms(place: Place) -> list[Term]:
+    """The terms of a leaf that is constant or linear; none of others."""
+    leaf, result = place.leaf, list[Term]()
+    if isinstance(leaf, Constant):
+        result.append(Level(place, leaf.sd))
+    elif isinstance(leaf, Linear):
+        result += [Line(place, of_w=False)] * bool(place.seen.observed)
+        result += [Line(place, of_w=True)] * bool(place.seen.latent)
+    return result
+
+
+def level_of(place: Place) -> list[Term]:
+    """The constant that a leaf has besides."""
+    constant = getattr(place.leaf, "constant", 0.0)
+    return [Level(place, constant)] if constant else []

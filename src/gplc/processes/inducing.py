@@ -26,6 +26,7 @@ from gplc.kernels import Constant, Kernel, SquaredExponential
 from gplc.kernels.base import Pairs
 from gplc.kernels.bound import Bound, Pieces
 from gplc.kernels.shaped import Shaped
+from gplc.processes.hilbert import Axis, axis_from
 
 # Points by default, and at most.
 DEFAULT_POINTS, MOST_POINTS = 300, 2000
@@ -47,7 +48,8 @@ class Inducing:
     Parameters
     ----------
     points : int
-        How many. A density costs rows times points squared.
+        How many. A density of STD costs rows times points squared, one of GPLC and GPLV rows
+        times points.
 
     Examples
     --------
@@ -77,9 +79,16 @@ class Inducing:
 
 @dataclass(frozen=True)
 class Points:
-    """Where a process is known by its values, in standard units."""
+    """Where processes are known by their values, in standard units.
+
+    For models that sample these values there are also the hyperparameters at which the functions
+    between the points are made (`gplc.processes.interpolated`), of every process, and the axis
+    of w.
+    """
 
     rows: tuple[tuple[float, ...], ...]
+    references: tuple[tuple[float, ...], ...] = ()
+    latent: Axis | None = None
 
     @cached_property
     def array(self) -> Array:
@@ -88,7 +97,11 @@ class Points:
 
     def record(self) -> dict[str, Any]:
         """In JSON's terms."""
-        return {"points": [list(row) for row in self.rows]}
+        return {
+            "points": [list(row) for row in self.rows],
+            "references": [list(each) for each in self.references],
+            "latent": None if self.latent is None else [float(each) for each in self.latent],
+        }
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "Points":
@@ -103,7 +116,15 @@ class Points:
         rows = np.array(record["points"], dtype=np.float64)
         if rows.ndim != 2 or not rows.size or not np.isfinite(rows).all():
             raise ValueError("the points of its approximation are no table of numbers")
-        return cls(tuple(tuple(row) for row in rows.tolist()))
+        references = tuple(tuple(map(float, each)) for each in record.get("references", ()))
+        if not all(np.isfinite(each).all() for each in references):
+            raise ValueError("the references of its approximation are no numbers")
+        latent = record.get("latent")
+        return cls(
+            tuple(tuple(row) for row in rows.tolist()),
+            references,
+            None if latent is None else axis_from(latent),
+        )
 
 
 class Root(NamedTuple):

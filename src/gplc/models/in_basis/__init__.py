@@ -2,6 +2,10 @@
 
 from gplc.models.in_basis.base import InBasis, WithCoefficients
 from gplc.models.in_basis.inducing import StandardWithPoints
+from gplc.models.in_basis.interpolated import (
+    LatentCovariateWithPoints,
+    LatentVarianceWithPoints,
+)
 from gplc.models.in_basis.latent_covariate import LatentCovariateInBasis
 from gplc.models.in_basis.latent_variance import LatentVarianceInBasis
 from gplc.models.in_basis.standard import StandardInBasis
@@ -13,8 +17,12 @@ IN_BASIS: dict[str, type[InBasis]] = {
     each.key: each for each in (StandardInBasis, LatentVarianceInBasis, LatentCovariateInBasis)
 }
 
-# The same with inducing points.
-WITH_POINTS: dict[str, type[InBasis]] = {each.key: each for each in (StandardWithPoints,)}
+# The same with inducing points. All but STD sample the values at these.
+WITH_POINTS: dict[str, type[InBasis]] = {
+    each.key: each
+    for each in (StandardWithPoints, LatentVarianceWithPoints, LatentCovariateWithPoints)
+}
+SAMPLED_POINTS = frozenset(WITH_POINTS) - {StandardWithPoints.key}
 
 
 def made_for(key: str, axes: Axes | Points) -> type[InBasis]:
@@ -24,11 +32,14 @@ def made_for(key: str, axes: Axes | Points) -> type[InBasis]:
 
 __all__ = [
     "IN_BASIS",
+    "SAMPLED_POINTS",
     "WITH_POINTS",
     "Axes",
     "InBasis",
     "LatentCovariateInBasis",
+    "LatentCovariateWithPoints",
     "LatentVarianceInBasis",
+    "LatentVarianceWithPoints",
     "Points",
     "StandardInBasis",
     "StandardWithPoints",

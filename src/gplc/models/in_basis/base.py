@@ -1,9 +1,10 @@
 """Models in a basis that does not depend on the rows: everything is a sum over these.
 
 The unknowns are theta and the coefficients of a basis (`gplc.processes.hilbert`), b = s(theta) u
-with u ~ N(0, I) a priori. The latent vector of a state is u. A value of the density and its
-gradient is one pass over the rows; theta enters through the prior SDs s(theta) alone, apart from
-what the noise learns.
+with u ~ N(0, I) a priori; or b = C(theta) s(theta) u, where functions interpolate between points
+(`gplc.models.in_basis.mixing`). The latent vector of a state is u. A value of the density and its
+gradient is one pass over the rows; theta enters through the prior of b alone, apart from what the
+noise learns.
 """
 
 import math
@@ -14,10 +15,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gplc._linalg import LOG_2PI
+from gplc._linalg import LOG_2PI, usable
 from gplc._types import Array
 from gplc.models.base import Model, Part, Unknowns, Update
 from gplc.models.in_basis.frame import Evidence, Frame, dense_places
+from gplc.models.in_basis.mixing import Mixed, Mixing
 from gplc.models.landmarks import Landmarks, landmarks_of
 from gplc.models.left_out import LeftOut
 from gplc.processes.distant import RowsGone
@@ -46,6 +48,7 @@ class Sums(NamedTuple):
     log_likelihood: float
     by_b: Array  # its gradient by the coefficients
     by_noise: Array  # and by what the noise learns
+    by_e: Array  # and by the coefficients before they are mixed, s u
 
 
 class BasisState(NamedTuple):
@@ -56,6 +59,7 @@ class BasisState(NamedTuple):
     sums: Sums | None
     log_density: float
     coordinates: Any = None  # in which the unknowns are moving just now
+    mixing: Mixing | None = None  # C at theta
 
     @property
     def unknowns(self) -> Unknowns:
@@ -143,6 +147,13 @@ class InBasis(Model):
         other._begin_ledger()
         return other
 
+    def on_axes(self, axes: Axes | Points) -> Self:
+        """The same model of the same processes in another basis, to measure its error."""
+        other = self.on_rows(self.rows)
+        other.axes = axes
+        other.bases = other._bases()
+        return other
+
     @property
     def in_threads(self) -> bool:
         """Whether chains are threads, since others do the sums."""
@@ -213,8 +224,19 @@ class WithCoefficients(InBasis):
 
     def __init__(self, *data: Any, **settings: Any) -> None:
         super().__init__(*data, **settings)
-        importance = np.concatenate([basis.importance() for basis in self.bases])
-        self.dense_places: NDArray[np.intp] = dense_places(importance)
+        self.dense_places: NDArray[np.intp] = dense_places(self._importance)
+        self.mixed = self._mixed()
+
+    @property
+    def _importance(self) -> Array:
+        """The smaller, the more a coefficient matters."""
+        return np.concatenate([basis.importance() for basis in self.bases])
+
+    def with_fewer_correlations(self, most: int) -> Self:
+        """The same model, whose coordinates allow for correlations of fewer coefficients."""
+        other = self.on_rows(self.rows)
+        other.dense_places = dense_places(self._importance, most)
+        return other
 
     @property
     def n_latent(self) -> int:
@@ -263,23 +285,46 @@ class WithCoefficients(InBasis):
             first += basis.size
         return result
 
-    def coefficients(self, theta: Array, u: Array) -> tuple[Array, ...]:
-        """B = s(theta) u, of each basis."""
-        with np.errstate(all="ignore"):
-            return self._splits(np.exp(self.log_sds(theta)) * u)
+    def mixing(self, theta: Array) -> Mixing | None:
+        """C of all terms that have one; None if it cannot be computed."""
+        roots = [each.root(theta) for each in self.mixed]
+        return None if None in roots else Mixing([root for root in roots if root is not None])
 
-    def state(self, unknowns: Unknowns) -> BasisState:  # type: ignore[override]
+    def _mixed(self) -> tuple[Mixed, ...]:
+        found, first = [], 0
+        for process, basis in zip(self.processes, self.bases, strict=True):
+            for term, own in basis.mixed:
+                there = slice(first + own.start, first + own.stop)
+                found.append(Mixed(term, there, process.place))
+            first += basis.size
+        return tuple(found)
+
+    def coefficients(
+        self, theta: Array, u: Array, mixing: Mixing | None = None
+    ) -> tuple[Array, ...]:
+        """B = C(theta) s(theta) u, of each basis."""
+        mixing = usable(self.mixing(theta)) if mixing is None else mixing
+        with np.errstate(all="ignore"):
+            return self._splits(mixing.applied(np.exp(self.log_sds(theta)) * u))
+
+    def state(  # type: ignore[override]
+        self, unknowns: Unknowns, mixing: Mixing | None = None
+    ) -> BasisState:
         """The state at `unknowns`: one pass over the rows."""
         theta, u = unknowns
         self.ledger["passes over the rows"] += 1
         with np.errstate(all="ignore"):
-            task = self._task(theta, self.coefficients(theta, u))
+            mixing = self.mixing(theta) if mixing is None else mixing
+            if mixing is None:
+                return BasisState(theta, u, None, -math.inf)
+            task = self._task(theta, self.coefficients(theta, u, mixing))
             value, by_b, by_noise = self.rows.total(task)
             density = float(value) - 0.5 * float(u @ u) - 0.5 * u.size * LOG_2PI
             density += self.priors.log_density(theta)
-        possible = math.isfinite(density) and bool(np.all(np.isfinite(by_b)))
-        sums = Sums(float(value), by_b, by_noise)
-        return BasisState(theta, u, sums, density if possible else -math.inf)
+            sums = Sums(float(value), by_b, by_noise, mixing.transposed(by_b))
+        possible = math.isfinite(density) and bool(np.all(np.isfinite(sums.by_e)))
+        found = density if possible else -math.inf
+        return BasisState(theta, u, sums, found, mixing=mixing)
 
     def _with_hyperparameter(  # type: ignore[override]
         self, state: BasisState, index: int, theta: Array
@@ -289,12 +334,15 @@ class WithCoefficients(InBasis):
     def gradient_at(self, state: BasisState) -> Unknowns:  # type: ignore[override]
         """Gradient of the log density by theta and u."""
         assert state.sums is not None
-        _, by_b, by_noise = state.sums
-        b = np.concatenate(self.coefficients(state.theta, state.latent))
-        by_theta = self.slopes(state.theta) @ (b * by_b)
+        assert state.mixing is not None
+        _, by_b, by_noise, by_e = state.sums
+        sds = np.exp(self.log_sds(state.theta))
+        e = sds * state.latent
+        by_theta = self.slopes(state.theta) @ (e * by_e)
+        by_theta += state.mixing.pulled(state.theta, state.mixing.products(by_b, e))
         by_theta[self.noise_place] += by_noise
         by_theta += self.priors.gradient(state.theta)
-        return Unknowns(by_theta, np.exp(self.log_sds(state.theta)) * by_b - state.latent)
+        return Unknowns(by_theta, sds * by_e - state.latent)
 
     def condition(self, unknowns: Unknowns) -> Any:
         """Fix the unknowns at one draw: no pass over the rows is needed."""
@@ -348,10 +396,10 @@ class WithCoefficients(InBasis):
         """Where the state is, and what rows tell about the coefficients there."""
         X, _ = self.rows.some(rng, EVIDENCE_ROWS)
         with np.errstate(all="ignore"):
-            coefficients = self.coefficients(state.theta, state.latent)
+            coefficients = self.coefficients(state.theta, state.latent, state.mixing)
             scores, of_noise = self._scores(rng, X, state.theta, coefficients)
             told = [
-                basis.features(X)[:, basis.row_place] * each[:, basis.kind_place]
+                basis.functions(basis.features(X))[:, basis.row_place] * each[:, basis.kind_place]
                 for basis, each in zip(self.bases, scores, strict=True)
             ]
         share = self.rows.n / len(X)
@@ -406,11 +454,15 @@ class WithCoefficients(InBasis):
         log_sds: Array,
         spread: float = 1.0,
     ) -> Array:
-        """A draw of u given Gaussian observations b' features + N(0, sd^2) of `target`.
+        """A draw of u given Gaussian observations e' features + N(0, sd^2) of `target`.
 
         With less `spread` it is nearer to the mean.
         """
-        places = np.argsort(-log_sds, kind="stable")[: len(self.dense_places)]
+        sizes = log_sds
+        if any(basis.mixed for basis in self.bases):  # whose functions are not all of one size
+            squares = np.mean(features**2, axis=0)
+            sizes = log_sds + 0.5 * np.log(np.maximum(squares, np.finfo(float).tiny))
+        places = np.argsort(-sizes, kind="stable")[: len(self.dense_places)]
         scaled = features[:, places] * (np.exp(np.clip(log_sds[places], -50.0, 50.0)) / sd)
         precision = scaled.T @ scaled
         precision[np.diag_indices_from(precision)] += 1.0
@@ -422,7 +474,10 @@ class WithCoefficients(InBasis):
 
     def sample_data(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:
         """A draw of y given the unknowns."""
-        means, sds = self.condition(unknowns).components(self.X, np.empty(0))
+        return self._drawn(rng, *self.condition(unknowns).components(self.X, np.empty(0)))
+
+    def _drawn(self, rng: np.random.Generator, means: Array, sds: Array) -> Array:
+        """One response from the mixture of each row."""
         weights, rows = self.component_weights, np.arange(self.n)
         chosen = 0 if weights is None else rng.choice(weights.size, size=self.n, p=weights)
         return np.asarray(means[rows, chosen] + sds[rows, chosen] * rng.standard_normal(self.n))

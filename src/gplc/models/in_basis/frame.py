@@ -11,8 +11,9 @@ theta, v is nearly N(., I). Of theta the precision is about
     1 / SD^2 + F of the noise + 2 sum_k i_k^2 d_k d_k',
 
 i_k being the share of what is known of u_k that comes from the data, and d_k the derivative of
-log s_k by theta. Positions are (theta, v) in units in which all of this is the identity. Between
-the less important of many coefficients no correlations are allowed for: of them F is diagonal.
+log s_k by theta. (Where b = C s u, C' F C takes the place of F: `Mixing`.) Positions are
+(theta, v) in units in which all of this is the identity. Between the less important of many
+coefficients no correlations are allowed for: of them F is diagonal.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +25,7 @@ from scipy.linalg import blas, lapack
 from gplc._linalg import weights_through_lower
 from gplc._types import Array
 from gplc.models.base import Unknowns
+from gplc.models.in_basis.mixing import Mixing, groups_of
 from gplc.samplers.protocol import impossible
 
 if TYPE_CHECKING:
@@ -37,9 +39,9 @@ LARGEST_SCORE = 1e8
 LARGEST_LOG = 300.0
 
 
-def dense_places(importance: Array) -> NDArray[np.intp]:
+def dense_places(importance: Array, most: int = MOST_DENSE) -> NDArray[np.intp]:
     """The coefficients between which correlations are allowed for."""
-    return np.sort(np.argsort(importance, kind="stable")[:MOST_DENSE])
+    return np.sort(np.argsort(importance, kind="stable")[:most])
 
 
 class Evidence(NamedTuple):
@@ -85,6 +87,9 @@ class Whitened(NamedTuple):
     lower: Array  # L, with L L' = I + s F s, of some coefficients
     told: Array  # s^2 F_kk of the others
     log_determinant: float
+    mixing: Mixing
+    half: Array  # F C of some
+    dense: Array  # C' F C of some
 
 
 class Frame:
@@ -98,6 +103,7 @@ class Frame:
         self._others = np.setdiff1d(np.arange(size), self._some)
         count = self._some.size
         self._dense, self._diagonal = dense[:count, :count], diagonal[self._others]
+        self._groups = groups_of(model.mixed, self._some)
         # How theta goes with v: through what the noise learns, in the same rows.
         at = self._at(theta)
         if at is None:  # a frame that cannot be used is as good as none
@@ -105,17 +111,16 @@ class Frame:
             at = self._at(theta)
             assert at is not None
         noise = np.arange(self._noise.start, self._noise.stop)
-        crossed = (dense[count:, :count] * at.sds[self._some]).T
+        crossed = at.mixing.right(dense[count:, :count], self._groups) * at.sds[self._some]
         self._across = np.zeros((count, k))
-        self._across[:, noise] = blas.dtrsm(1.0, at.lower, np.asfortranarray(crossed), lower=1)
+        self._across[:, noise] = blas.dtrsm(1.0, at.lower, np.asfortranarray(crossed.T), lower=1)
         precision = np.diag(model.priors.sds**-2.0)
         precision[np.ix_(noise, noise)] += dense[count:, count:]
         inverse, _ = lapack.dtrtri(at.lower, lower=1)
         shares = np.empty(size)
         shares[self._some] = 1.0 - np.einsum("ij,ij->j", inverse, inverse)
         shares[self._others] = at.told / (1.0 + at.told)
-        held = model.slopes(theta) * shares
-        precision += 2.0 * held @ held.T
+        precision += at.mixing.information(theta, model.slopes(theta), shares)
         left = precision - self._across.T @ self._across
         try:
             self._root = np.linalg.cholesky(left)
@@ -127,16 +132,22 @@ class Frame:
         """What the coordinates are at theta; None if they cannot be computed."""
         with np.errstate(all="ignore"):
             sds = np.exp(np.clip(self._model.log_sds(theta), -LARGEST_LOG, LARGEST_LOG))
+            mixing = self._model.mixing(theta)
+            if mixing is None:
+                return None
             some = sds[self._some]
-            matrix = self._dense * (some[:, None] * some)
+            half = mixing.right(self._dense, self._groups)
+            dense = mixing.left(half, self._groups)
+            matrix = dense * (some[:, None] * some)
             matrix[np.diag_indices_from(matrix)] += 1.0
             lower, status = lapack.dpotrf(matrix.T, lower=1, clean=1, overwrite_a=1)
-            told = self._diagonal * sds[self._others] ** 2
+            mixed = mixing.diagonal(sds.size)[self._others] if mixing.parts else 1.0
+            told = self._diagonal * (mixed * sds[self._others]) ** 2
             if status != 0:
                 return None
             log_determinant = float(np.log(np.diagonal(lower)).sum())
             log_determinant += 0.5 * float(np.log1p(told).sum())
-        return Whitened(sds, lower, told, log_determinant)
+        return Whitened(sds, lower, told, log_determinant, mixing, half, dense)
 
     def entered(self, state: "BasisState") -> tuple[Array, float, "BasisState"]:
         """Position and log density of a state, and the state with its coordinates."""
@@ -173,19 +184,21 @@ class Frame:
         v, u = position[k : k + count] - self._across @ theta, np.empty(model.n_latent)
         u[self._some], _ = lapack.dtrtrs(at.lower, v, lower=1, trans=1)
         u[self._others] = position[k + count :] / np.sqrt(1.0 + at.told)
-        state = model.state(Unknowns(theta, u))
+        state = model.state(Unknowns(theta, u), at.mixing)
         return self._density(state, at), state._replace(coordinates=at)
 
     def gradient(self, state: "BasisState") -> Array:
         """The gradient of the log density by the position."""
         model, at = self._model, state.coordinates
         assert state.sums is not None
-        u, by_b = state.latent, state.sums.by_b
-        by_u = at.sds * by_b - u
-        # By log s: through b = s u, then through u, which depends on it with v held fixed.
-        by_log_sds = at.sds * u * by_b
+        u, by_e = state.latent, state.sums.by_e
+        by_u = at.sds * by_e - u
+        # By log s: through e = s u, then through u, which depends on it with v held fixed.
+        by_log_sds = at.sds * u * by_e
+        through_others = np.zeros(u.size)
         other = by_u[self._others] * u[self._others] + 1.0
-        by_log_sds[self._others] -= other * at.told / (1.0 + at.told)
+        through_others[self._others] = -other * at.told / (1.0 + at.told)
+        by_log_sds += through_others
         by_v, _ = lapack.dtrtrs(at.lower, by_u[self._some], lower=1)
         v = blas.dtrmv(at.lower, u[self._some], lower=1, trans=1)
         inside = np.tril(np.outer(v, by_v))
@@ -194,10 +207,15 @@ class Frame:
         inside -= np.tril(inside, -1) * 2.0
         weights = weights_through_lower(at.lower, np.asfortranarray(inside))
         some = at.sds[self._some]
-        by_log_sds[self._some] += 2.0 * np.sum(
-            weights * self._dense * (some[:, None] * some), axis=1
-        )
+        scale = some[:, None] * some
+        by_log_sds[self._some] += 2.0 * np.sum(weights * at.dense * scale, axis=1)
         by_theta = model.slopes(state.theta) @ by_log_sds
+        if at.mixing.parts:  # by C in the same ways
+            by_roots = at.mixing.by_roots(at.half, weights * scale, self._groups)
+            at.mixing.add_to_diagonals(by_roots, through_others)
+            direct = at.mixing.products(state.sums.by_b, at.sds * u)
+            by_roots = [one + more for one, more in zip(by_roots, direct, strict=True)]
+            by_theta += at.mixing.pulled(state.theta, by_roots)
         by_theta[self._noise] += state.sums.by_noise
         by_theta += model.priors.gradient(state.theta) - self._across.T @ by_v
         return np.concatenate(

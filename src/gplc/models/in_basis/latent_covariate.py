@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gplc._compiled import cells as compiled
+from gplc._linalg import usable
 from gplc._types import Array
 from gplc.models.base import Unknowns
 from gplc.models.in_basis.base import FIRST_ROWS, WithCoefficients
@@ -124,7 +125,7 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
         w = ndtri(np.clip(local_ranks(X, y, START_NEIGHBOURS), edge, 1.0 - edge))
         w = w if rng.random() < 0.5 else -w
         sd = max(FIRST_SD, math.sqrt(self.noise_variance(theta)))
-        features = self.bases[0].products(X, w)
+        features = usable(self.mixing(theta)).of_rows(self.bases[0].products(X, w))
         return self._regressed(rng, features, y, sd, self.log_sds(theta), spread=0.1)
 
     def drawn_covariate(self, rng: np.random.Generator, unknowns: Unknowns) -> Array:

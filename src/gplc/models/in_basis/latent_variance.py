@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gplc._linalg import usable
 from gplc._types import Array
 from gplc.models.in_basis.base import FIRST_ROWS, WithCoefficients
 from gplc.models.latent_variance import LatentVariance
@@ -106,7 +107,12 @@ class LatentVarianceInBasis(WithCoefficients, LatentVariance):
         """F through some of the rows, then z through the logs of what is left."""
         X, y = self.rows.some(rng, FIRST_ROWS)
         log_sds = self._splits(self.log_sds(theta))
-        features = [basis.features(X)[:, basis.row_place] for basis in self.bases]
+        functions = [basis.functions(basis.features(X)) for basis in self.bases]
+        together = np.hstack(
+            [each[:, basis.row_place] for each, basis in zip(functions, self.bases, strict=True)]
+        )
+        mixed = usable(self.mixing(theta)).of_rows(together)
+        features = np.split(mixed, [self.bases[0].size], axis=1)
         first = self._regressed(rng, features[0], y, FIRST_SD, log_sds[0])
         gap = y - features[0] @ (np.exp(np.clip(log_sds[0], -300.0, 300.0)) * first)
         size = np.maximum(np.abs(gap), 1e-3 * np.abs(gap).max())
