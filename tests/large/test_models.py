@@ -262,6 +262,21 @@ def test_a_chain_of_many_rows_begins_with_a_part_of_them(monkeypatch):
     assert model.log_density(first) > model.log_density(far)
 
 
+def test_rows_that_stand_for_many_count_as_often(monkeypatch):
+    """Every second row, each twice, tells what a model of twice these rows tells."""
+    monkeypatch.setattr(base, "CURVED_ROWS", 100)
+    X, y = data(200)
+    model = LatentVarianceInBasis(X, y, axes=axes(shortest=1.2))
+    some = model.fewer_rows(np.random.default_rng(0))
+    own = some.rows
+    twice = model.with_rows(np.repeat(own.X, 2, axis=0), np.repeat(own.y, 2))
+    unknowns = somewhere(model)
+    assert some.rows.n == twice.n == 200
+    assert some.log_density(unknowns) == pytest.approx(twice.log_density(unknowns), rel=1e-9)
+    mine, right = (np.concatenate(each.gradient(unknowns)) for each in (some, twice))
+    np.testing.assert_allclose(mine, right, rtol=1e-7, atol=1e-7)
+
+
 def test_a_latent_covariate_begins_smooth():
     model = LatentCovariateInBasis(*data(30), axes=axes())
     lowest = model.starting_theta(-np.ones(len(model.names)))
