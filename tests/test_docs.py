@@ -76,6 +76,7 @@ def few_rows(read):
     return reader
 
 
+@pytest.mark.filterwarnings("ignore::gplc.estimators.DataWarning")  # of what a page is about
 @pytest.mark.parametrize("page", [page for page, text in PAGES.items() if blocks(text, "python")])
 def test_code_runs(page, short_fits, monkeypatch, tmp_path):
     """All blocks of a page, one after the other in one namespace; fits are cut short."""

@@ -134,7 +134,7 @@ def test_only_the_publishing_job_may_identify_itself():
 def test_site_is_built_as_by_make():
     settings = read_yaml(".readthedocs.yaml")
     assert (ROOT / settings["sphinx"]["configuration"]).exists()
-    assert "docs" in settings["python"]["install"][0]["extra_requirements"]
+    assert settings["python"]["install"][0]["extra_requirements"] == ["all", "docs"]
 
 
 def test_oldest_versions_are_those_of_the_bounds(project):

@@ -86,7 +86,7 @@ def fan(
         if (known := known_noise(model)) is not None:
             sds = known[near]
             ax.errorbar(X[near, k], y[near], sds, fmt="none", ecolor=style.GREY, elinewidth=0.7)
-        ax.plot(X[near, k], y[near], label=f"{told} ({near.size})", **style.MARKS)
+        ax.plot(X[near, k], y[near], label=f"{told} ({near.size:,})", **style.marks(near.size))
     style.veil(ax, grid, has_data(model, slice_inputs(model, k, grid, at)), names)
     ax.set_ylabel(style.target_label(model))
     style.label_input(ax, model, k)

@@ -36,6 +36,15 @@ MARKS: Mapping[str, Any] = {
     "mec": "black",
     "mew": 0.7,
 }
+# Of many points, which would hide what is behind them.
+DUST: Mapping[str, Any] = {
+    "ls": "none",
+    "marker": ".",
+    "ms": 2.5,
+    "mec": "none",
+    "mfc": "#22222255",
+}
+MOST_MARKS = 1000
 LONGEST_LABEL = 40
 # Names of levels side by side with more letters than this are written aslant.
 LETTERS_ALONG = 36
@@ -86,6 +95,11 @@ class ShownOnce(Figure):
 def new_figure(*shape: int, **settings: Any) -> tuple[Figure, Any]:
     """A figure that is given back whole, and its axes."""
     return plt.subplots(*shape, FigureClass=ShownOnce, **settings)
+
+
+def marks(count: int) -> Mapping[str, Any]:
+    """How so many points are drawn."""
+    return MARKS if count <= MOST_MARKS else DUST
 
 
 def feature_label(model: Fitted, k: int) -> str:
