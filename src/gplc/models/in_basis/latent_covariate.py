@@ -27,7 +27,7 @@ from gplc.processes.hilbert import LATENT_END, Basis
 N_CELLS = 48
 # Rows are left out with g integrated out, for up to so many coefficients, and rows times squares
 # of these; so many of them seed the draws of w that this needs.
-MOST_INTEGRATED, MOST_WORK, LEFT_OUT_SEEDS = 1000, 1e9, 4
+MOST_INTEGRATED, MOST_WORK, LEFT_OUT_SEEDS = 1000, 1e8, 4
 # A chain begins with g as if the noise had this SD at least.
 FIRST_SD = 0.2
 
