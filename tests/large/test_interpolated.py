@@ -1,14 +1,16 @@
 """GPLV and GPLC with points: covariances, gradients, samplers, and what is added at new rows."""
 
 import re
+import warnings
 
+import dask.array as da
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
 
 import gplc
 from gplc.chains import advance, go_on, start
-from gplc.estimators import sizes
+from gplc.estimators import base, sizes
 from gplc.kernels import Constant, Linear, Matern32, Matern52, Periodic, SquaredExponential
 from gplc.models.in_basis import SAMPLED_POINTS, WITH_POINTS, Points
 from gplc.models.in_basis.frame import Frame
@@ -354,6 +356,36 @@ def test_what_has_no_such_functions_is_refused(cls):
         model = cls(**SETTINGS, approximation=gplc.Inducing(5), **settings)
         with pytest.raises(ValueError, match=re.escape("use approximation=None")):
             model.fit(X, y)
+
+
+@pytest.fixture
+def short_pilots(monkeypatch):
+    monkeypatch.setattr(sizes, "PILOT_POINTS", 6)
+    monkeypatch.setattr(sizes, "PILOT_DRAWS", 5)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("approximation", ["auto", gplc.Inducing(8)], ids=["auto", "given"])
+def test_rows_elsewhere_are_as_those_here(cls, approximation, short_pilots, monkeypatch):
+    monkeypatch.setattr(base, "EXACT_ROWS", 50)
+    X, y = data(60)
+    settings = SETTINGS | {"draws": 3, "warmup": 3, "chains": 1, "approximation": approximation}
+    near = cls(**settings).fit(X, y)
+    far = cls(**settings).fit(da.from_array(X, chunks=(25, 4)), da.from_array(y))
+    assert isinstance(near.model_, WITH_POINTS[cls.model_class.key])
+    assert np.array_equal(far.draws_.theta, near.draws_.theta)
+    assert np.array_equal(far.predict(X[:5]), near.predict(X[:5]))
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_the_fast_method_has_points_too(cls, short_pilots):
+    X, y = data(60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = cls(approximation=gplc.Inducing(8), method="fast", random_state=0).fit(X, y)
+    assert np.isfinite(model.predict_dist(X).logpdf(y)).all()
+    assert not model.diagnostics_.weighed.settled
+    assert model.loo(draws=8).log_density.shape == (60,)
 
 
 def test_a_file_with_odd_points_is_refused():

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from gplc.chains import advance, go_on, start
 from gplc.kernels import Linear, SquaredExponential
-from gplc.models import Standard
+from gplc.models import LatentCovariate, Standard
 from gplc.models.in_basis import (
     IN_BASIS,
     LatentCovariateInBasis,
@@ -74,6 +74,20 @@ def test_a_row_that_is_left_out_is_as_in_the_exact_model():
         for model in (StandardInBasis(X, y, axes=axes()), Standard(X, y))
     )
     np.testing.assert_allclose(near, right, atol=2e-3)
+
+
+def test_a_row_that_is_left_out_of_gplc_is_as_in_the_exact_model_with_the_same_w():
+    X, y = data(60)
+    near, exact = LatentCovariateInBasis(X, y, axes=axes()), LatentCovariate(X, y)
+    assert near.names == exact.names
+    theta, w = np.array([0.0, 0.2, 1.0, -1.2]), np.random.default_rng(2).standard_normal(60)
+    here = near.left_out_given(theta, w).log_density(y)
+    there = exact.left_out(exact.unknowns(theta, w)).log_density(y)
+    np.testing.assert_allclose(here, there, atol=0.02)
+    # Its w come from the draw itself: the same each time.
+    unknowns = somewhere(near)
+    again = [near.left_out(unknowns).log_density(y) for _ in range(2)]
+    assert np.array_equal(*again)
 
 
 @pytest.mark.parametrize("cls", IN_BASIS.values())

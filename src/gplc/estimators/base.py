@@ -334,9 +334,11 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             why = f"{found[0]} is given; leave it out"
         elif self.approximation is None:
             why = "approximation is None, which is exact; leave it at 'auto'"
-        elif isinstance(self.approximation, Inducing):
+        elif isinstance(self.approximation, Inducing) and not self._samples_points:
             why = "approximation is Inducing(...), which goes over them too often; use Hilbert()"
-        elif told := self._without_basis(X):
+        elif told := (
+            self._without_points(X) if self._takes_points(X) else self._without_basis(X)
+        ):
             why = f"they need a basis, and {told}; change that"
         if why:
             raise ValueError(
@@ -352,13 +354,15 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
         if rows is None:
             wanted = self._wanted_basis(X, noise is not None)
         else:
-            wanted = self.approximation if isinstance(self.approximation, Hilbert) else Hilbert()
+            given, points = self.approximation, self._takes_points(X)
+            default = Inducing() if points else Hilbert()
+            wanted = given if isinstance(given, Hilbert | Inducing) else default
         axes: Axes | Points | None = None
 
         def make(X: Array, y: Array, axes: Axes | Points) -> Any:
             return self._model(X, y, None, axes)
 
-        if isinstance(wanted, Inducing) and self.model_class.key in SAMPLED_POINTS:
+        if isinstance(wanted, Inducing) and self._samples_points:
             axes = chosen_points(make, X, y, wanted, self._has_latent)
         elif isinstance(wanted, Inducing):
             axes = wanted.chosen(X)
@@ -430,6 +434,18 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
     def _has_latent(self) -> bool:
         return not self.model_class.noise_is_gaussian
 
+    @property
+    def _samples_points(self) -> bool:
+        """Whether values at inducing points would be sampled: rows are met as in a basis."""
+        return self.model_class.key in SAMPLED_POINTS
+
+    def _takes_points(self, X: Any) -> bool:
+        """Whether rows elsewhere are fitted with inducing points."""
+        if isinstance(self.approximation, Inducing):
+            return True
+        many = MOST_INPUTS < X.shape[1] <= MOST_WITH_POINTS
+        return self._samples_points and many and not isinstance(self.approximation, Hilbert)
+
     def _wanted_basis(self, X: Any, known_noise: bool) -> Hilbert | Inducing | None:
         """The basis, or points, to sample in; None for the exact model."""
         if self.approximation is None:
@@ -464,7 +480,7 @@ class BaseGP(PredictsRows, RegressorMixin, BaseEstimator):
             return (
                 f"there are {X.shape[1]} inputs, and points say little beyond {MOST_WITH_POINTS}"
             )
-        if self.model_class.key not in SAMPLED_POINTS:
+        if not self._samples_points:
             return self._without_form(X, WITH_POINTS, without_points)
         lacks = partial(without_interpolation, inputs=X.shape[1], n_latent=int(self._has_latent))
         return self._without_form(X, WITH_POINTS, lacks)

@@ -54,6 +54,10 @@ class WithPoints(WithCoefficients):
         """That of a pass over the rows, and of roots of the priors."""
         return RELATIVE_WORK * super().work + 1.0
 
+    def may_settle(self, rows: int, cases: int) -> bool:
+        """No: roots of priors cost as much as many rows."""
+        return False
+
     def outside(self, X: Array) -> tuple[int, int] | None:
         """None: far from all points there is the prior."""
         return None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 from scipy.special import ndtri
 
 from gplc._compiled import cells as compiled
@@ -18,11 +19,15 @@ from gplc.models.latent_covariate.model import (
     LatentCovariate,
     local_ranks,
 )
+from gplc.models.left_out import LeftOut
 from gplc.priors import kind
 from gplc.processes.hilbert import LATENT_END, Basis
 
 # Cells of w.
 N_CELLS = 48
+# Rows are left out with g integrated out, for up to so many coefficients, and rows times squares
+# of these; so many of them seed the draws of w that this needs.
+MOST_INTEGRATED, MOST_WORK, LEFT_OUT_SEEDS = 1000, 1e8, 4
 # A chain begins with g as if the noise had this SD at least.
 FIRST_SD = 0.2
 
@@ -137,6 +142,59 @@ class LatentCovariateInBasis(WithCoefficients, LatentCovariate):  # type: ignore
         variances, random = np.full(n, task.variance), (rng.random(n), rng.standard_normal(n))
         compiled.draw(values, self.y, variances, cells().cells, *random, w, log_shares)
         return w
+
+    def left_out(self, unknowns: Unknowns) -> LeftOut:
+        """Each y_i given all others, their w and theta: g is integrated out, as far as it pays.
+
+        Given g itself a row would have been seen by every draw of it, and where g is flexible the
+        few draws that know least of the row would count for all. For w, a draw given g and y.
+        """
+        if self.n_latent > MOST_INTEGRATED or self.n * self.n_latent**2 > MOST_WORK:
+            return super().left_out(unknowns)
+        rng = np.random.default_rng(unknowns.latent[:LEFT_OUT_SEEDS].view(np.uint64))
+        found = self.left_out_given(unknowns.theta, self.drawn_covariate(rng, unknowns))
+        return super().left_out(unknowns) if found is None else found
+
+    def left_out_given(self, theta: Array, w: Array) -> LeftOut | None:
+        """Each y_i given all others and all other w; None if it cannot be computed.
+
+        With u ~ N(m, A^-1) given all rows, p = phi(x_i, w_i) in units of prior SDs and q the same
+        for another w, leaving out row i makes the mean of g(x_i, w) q'm - q'A^-1 p d and its
+        variance q'A^-1 q + (q'A^-1 p)^2 / (sigma^2 (1 - h)), with h = p'A^-1 p / sigma^2 and
+        d = (y_i - p'm) / (sigma^2 (1 - h)).
+        """
+        basis, variance = self.bases[0], self.noise_variance(theta)
+        functions = basis.features(self.X)[:, basis.row_place] * np.exp(self.log_sds(theta))
+        of_w = basis.of_latent(w)
+        products = functions * of_w[:, basis.kind_place]
+        precision = products.T @ products / variance
+        precision[np.diag_indices_from(precision)] += 1.0
+        lower, status = lapack.dpotrf(precision, lower=1, clean=1)
+        if status != 0 or not np.isfinite(precision).all():
+            return None
+        inverse, _ = lapack.dpotri(lower, lower=1)
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        mean = inverse @ (products.T @ self.y) / variance
+        # Of every row: means, and covariances, of what goes with each function of w.
+        kinds = [np.flatnonzero(basis.kind_place == r) for r in range(of_w.shape[1])]
+        means = np.column_stack([functions[:, own] @ mean[own] for own in kinds])
+        spread = np.empty((self.n, len(kinds), len(kinds)))
+        for r, one in enumerate(kinds):
+            for s, other in enumerate(kinds[: r + 1]):
+                half = functions[:, one] @ inverse[np.ix_(one, other)]
+                spread[:, r, s] = np.einsum("ij,ij->i", half, functions[:, other])
+                spread[:, s, r] = spread[:, r, s]
+        own = np.einsum("irs,is->ir", spread, of_w)  # covariances with g(x_i, w_i)
+        rest = variance - np.einsum("ir,ir->i", own, of_w)
+        rest = np.maximum(rest, 1e-12 * variance)
+        gaps = (self.y - np.einsum("ir,ir->i", means, of_w)) / rest
+        on_grid = basis.of_latent(cells().cells.centres)
+        across = own @ on_grid.T
+        values = np.ascontiguousarray(means @ on_grid.T - across * gaps[:, None])
+        left = np.einsum("cr,irs,cs->ic", on_grid, spread, on_grid, optimize=True)
+        left = np.maximum(left + across**2 / rest[:, None], 0.0)
+        steep = cells().cells.variances * compiled.slopes_of(values, cells().cells) ** 2
+        return LeftOut(values, np.sqrt(variance + left + steep), self.component_weights)
 
     def _conditioned(self, state: Any) -> Any:
         (b,) = self.coefficients(state.theta, state.latent)
