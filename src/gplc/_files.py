@@ -30,7 +30,7 @@ MAGIC = b"\ngplc-sha256:"
 TRAILER = len(MAGIC) + 64
 
 # The format that is written. Files from before it had a number are of format 1.
-FORMAT = 4
+FORMAT = 5
 
 # How netCDF marks a dimension that has no values.
 NO_VARIABLE = b"This is a netCDF dimension but not a netCDF variable"

@@ -688,15 +688,15 @@ def settles_without_asking(monkeypatch) -> None:
     monkeypatch.setattr(marginal.Opened, "settled", settled)
 
 
-def colours_otherwise_than_it_whitens(monkeypatch) -> None:
-    """L^-1 for L^-T on the way back from learned coordinates."""
+def whitens_otherwise_than_it_colours(monkeypatch) -> None:
+    """L for L' on the way into learned coordinates, so that a trajectory begins elsewhere."""
 
-    def coloured(self, position):
-        flat = position.copy()
-        flat[self.places] = self.inverse @ position[self.places]
-        return flat
+    def whitened(self, flat):
+        position = flat.copy()
+        position[self.places] = self.lower @ flat[self.places]
+        return position
 
-    monkeypatch.setattr(marginal.Metric, "coloured", coloured)
+    monkeypatch.setattr(marginal.Metric, "whitened", whitened)
 
 
 def goes_on_learning(monkeypatch) -> None:
@@ -762,7 +762,7 @@ BROKEN_PARTS = {
     ),
     "coordinates there and back are not the same": (
         "function, strong data",
-        colours_otherwise_than_it_whitens,
+        whitens_otherwise_than_it_colours,
         ["squares", "log likelihood"],
     ),
     "learning does not end": ("function, one step size", goes_on_learning, ["noise_sd"]),

@@ -189,7 +189,7 @@ def open_rows(
     --------
     >>> import pathlib, tempfile, gplc
     >>> path = pathlib.Path(tempfile.mkdtemp(), "big.csv")
-    >>> _ = path.write_text("x,y\n" + "".join(f"{k},{k % 7}\n" for k in range(2000)))
+    >>> _ = path.write_text("x,y\n" + "".join(f"{k},{k // 99 + k % 7}\n" for k in range(2000)))
     >>> X, y = gplc.open_rows(path, target="y")
     >>> X.shape
     (2000, 1)

@@ -196,9 +196,9 @@ def load(
                     "give them, gplc.load(path, target_transform=...)"
                 )
             settings["target_transform"] = tuple(target_transform)
-        if saved.format < 3:
-            former = known[name].model_class.former_schemes
-            settings["sampler"] = former.get(settings["sampler"], settings["sampler"])
+        former = known[name].model_class.former_schemes.get(settings["sampler"], {})
+        meant = [scheme for last, scheme in former.items() if saved.format <= last]
+        settings["sampler"] = meant[0] if meant else settings["sampler"]
         if saved.format < 3 and saved.arrays["X"].shape[1] > 1:
             settings["priors"] = with_old_defaults(saved.records["names"], settings["priors"])
         given, axes, rows = _basis_from(settings.pop("approximation", None))

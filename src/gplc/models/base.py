@@ -162,8 +162,9 @@ class Model(ABC):
     merges: ClassVar[bool] = False  # rows with the same inputs can share what depends on these
     orders_rows: ClassVar[bool] = False  # their order decides the draws, by a latent value each
     schemes: ClassVar[Mapping[str, Callable[..., list[Update]]]]
-    # What schemes are called today that had another name in files before format 3.
-    former_schemes: ClassVar[Mapping[str, str]] = {}
+    # What schemes are called today that had another name in files: by that name, and by the last
+    # format in which it meant them, oldest first.
+    former_schemes: ClassVar[Mapping[str, Mapping[int, str]]] = {}
 
     def __init_subclass__(cls) -> None:
         if "key" not in vars(cls):

@@ -324,16 +324,30 @@ class LatentCovariate(Model):
         Where g cannot be written as a function of w, for a kernel that does not separate, it is
         the scheme of the latents.
         """
+        between = [
+            *(Update(part, MarginalSlice()) for part in self._parts_that_exist("marginal")),
+            self._after_hyperparameters(leaps, [])[0],
+        ] * (rounds - 1)
+        return self._in_function(leaps, MarginalHamiltonian(function_leaps), folds, between)
+
+    def function_scheme(
+        self, leaps: int = 3, function_leaps: int = 40, rounds: int = 2, folds: int = 2
+    ) -> list[Update]:
+        """The default of earlier versions: sigma has several updates, hyperparameters one."""
+        function = MarginalHamiltonian(function_leaps, rounds=rounds)
+        return self._in_function(leaps, function, folds, [])
+
+    def _in_function(
+        self, leaps: int, function: MarginalHamiltonian, folds: int, between: list[Update]
+    ) -> list[Update]:
+        """Hyperparameters given w, folds, other updates, and then g with w summed out."""
         functions = self._parts_that_exist("marginal")
         if len(functions) < self.n_covariates:
             return self.latents_scheme()
         regrowths = self._parts_that_exist("regrowth") if folds else []
-        hyperparameters = self._after_hyperparameters(leaps, [])[0]
-        again = [*(Update(part, MarginalSlice()) for part in functions), hyperparameters]
-        function = MarginalHamiltonian(function_leaps)
         latent_updates = [
             *(Update(part, LearnedChoices(folds)) for part in regrowths),
-            *again * (rounds - 1),
+            *between,
             *(Update(part, function) for part in functions),
             *self._free_moves(),
         ]
@@ -390,10 +404,11 @@ class LatentCovariate(Model):
 
     schemes = {  # noqa: RUF012
         "default": default_scheme,
+        "function": function_scheme,
         "latents": latents_scheme,
         "paper": paper_scheme,
     }
-    former_schemes = {"default": "latents"}  # noqa: RUF012
+    former_schemes = {"default": {2: "latents", 4: "function"}}  # noqa: RUF012
 
 
 def local_ranks(X: Array, y: Array, neighbours: int) -> Array:
