@@ -245,8 +245,8 @@ def forgets_the_determinant(monkeypatch):
 def forgets_the_data(monkeypatch):
     right = LatentVarianceInBasis.state
 
-    def state(self, unknowns):
-        found = right(self, unknowns)
+    def state(self, unknowns, *mixing):
+        found = right(self, unknowns, *mixing)
         value, *gradients = found.sums
         sums = found.sums._replace(
             by_b=0.0 * gradients[0], by_noise=0.0 * gradients[1], by_e=0.0 * gradients[2]
